@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+
+/**
+ * Time as the code sees it. `wallMs` is for showing and for records; every deadline uses `monotonicMs`, which no clock
+ * step moves. Tests and the simulator pass a manual clock.
+ */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. May jump. */
+  wallMs(): number;
+  /** Milliseconds since an arbitrary start; never goes back. */
+  monotonicMs(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  wallMs: () => Date.now(),
+  monotonicMs: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const onAbort = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      }, ms);
+      signal?.addEventListener('abort', onAbort, { once: true });
+    }),
+};
+
+export interface ManualClock extends Clock {
+  /** Moves time forward and wakes every sleeper whose time has come, in order. */
+  advance(ms: number): void;
+  /** Moves only the wall clock, as an administrator or NTP would. */
+  stepWall(ms: number): void;
+}
+
+export function createManualClock(startWallMs = 0): ManualClock {
+  let wall = startWallMs;
+  let mono = 0;
+  let sleepers: { at: number; wake: () => void }[] = [];
+  return {
+    wallMs: () => wall,
+    monotonicMs: () => mono,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason);
+        const entry = { at: mono + ms, wake: resolve };
+        sleepers.push(entry);
+        signal?.addEventListener(
+          'abort',
+          () => {
+            sleepers = sleepers.filter((s) => s !== entry);
+            reject(signal.reason);
+          },
+          { once: true },
+        );
+      }),
+    advance(ms) {
+      wall += ms;
+      mono += ms;
+      const due = sleepers.filter((s) => s.at <= mono).sort((a, b) => a.at - b.at);
+      sleepers = sleepers.filter((s) => s.at > mono);
+      for (const s of due) s.wake();
+    },
+    stepWall(ms) {
+      wall += ms;
+    },
+  };
+}
+
+/** The kernel's id of this boot. A deadline in monotonic time means nothing under another boot id. */
+export function readBootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}

@@ -1,0 +1,61 @@
+import { defineConfig } from 'vitest/config';
+
+// Tests run from source: the "source" export condition points at src/index.ts of every package.
+const shared = {
+  resolve: { conditions: ['source'] },
+  ssr: { resolve: { conditions: ['source'] } },
+};
+
+export default defineConfig({
+  ...shared,
+  test: {
+    projects: [
+      {
+        ...shared,
+        test: {
+          name: 'unit',
+          include: ['packages/*/test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 30_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: 'integration',
+          include: ['tests/integration/**/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: 'chaos',
+          include: ['tests/chaos/**/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 300_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: 'fuzz',
+          include: ['tests/fuzz/**/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 300_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: 'lab',
+          include: ['tests/lab/**/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 300_000,
+        },
+      },
+    ],
+  },
+});
