@@ -1,0 +1,1 @@
+"""Counts lines, functions and classes of Python code."""
