@@ -1,1 +1,14 @@
-export {};
+export * from './byte-path.ts';
+export * from './errno.ts';
+export * from './file-lock.ts';
+export * from './file-range.ts';
+export * from './host-files.ts';
+export * from './inode.ts';
+export * from './memfd.ts';
+export * from './mount-api.ts';
+export * from './mounts.ts';
+export * from './open.ts';
+export * from './process-control.ts';
+export * from './syscall.ts';
+export * from './syscall-numbers.ts';
+export * from './xattr.ts';
