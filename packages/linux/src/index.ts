@@ -11,4 +11,5 @@ export * from './open.ts';
 export * from './process-control.ts';
 export * from './syscall.ts';
 export * from './syscall-numbers.ts';
+export * from './user-namespace.ts';
 export * from './xattr.ts';

@@ -4,10 +4,12 @@ import { syscall } from './syscall.ts';
 
 const MFD_CLOEXEC = 1;
 const MFD_ALLOW_SEALING = 2;
+const MFD_NOEXEC_SEAL = 0x08;
 const MFD_EXEC = 0x10;
 const F_ADD_SEALS = 1033;
 const F_GET_SEALS = 1034;
-const SEAL_ALL = 0x0f; // seal, shrink, grow, write
+/** Seals themselves, shrinking, growing, writing, and the execute permission. */
+const SEAL_ALL = 0x2f;
 
 /**
  * A file in memory with these bytes that nobody can change any more, its maker included. Returns its descriptor.
@@ -18,7 +20,7 @@ export function createSealedMemfd(
   bytes: Uint8Array,
   options: { readonly executable?: boolean } = {},
 ): number {
-  const flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (options.executable ? MFD_EXEC : 0);
+  const flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (options.executable ? MFD_EXEC : MFD_NOEXEC_SEAL);
   const fd = syscall('memfd_create', [cString(name), flags], name);
   try {
     for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
