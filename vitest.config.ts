@@ -13,6 +13,15 @@ export default defineConfig({
       {
         ...shared,
         test: {
+          name: 'static',
+          include: ['tools/tidy/*.check.ts'],
+          pool: 'forks',
+          testTimeout: 120_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
           name: 'unit',
           include: ['packages/*/test/**/*.test.ts', 'tools/**/*.test.ts', 'bench/**/*.test.ts'],
           pool: 'forks',
