@@ -1,0 +1,247 @@
+import { link, mkdir, opendir, unlink } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { syncDirectory } from '@dsec/linux';
+import { asDsecError, DsecError } from '@dsec/std';
+import { type Static, Type } from 'typebox';
+import { crashPoint } from './crash-point.ts';
+import { readJson } from './durable-file.ts';
+import {
+  formatLayerRef,
+  isFloating,
+  isLayerKind,
+  LAYER_KINDS,
+  type LayerKind,
+  type LayerRef,
+  parseLayerRef,
+  parseLayerSelector,
+  selectVersion,
+  sortVersions,
+} from './layer-ref.ts';
+import { DigestSchema, RECORD_BYTES_MAX } from './manifest.ts';
+import { type LayerStore, refPaths, refsDirectory } from './store-directory.ts';
+
+/** One directory of the store holds at most this many names; more are refused when listed. */
+const NAMES_MAX = 1_000_000;
+const FORMAT = 1;
+const Text = Type.String({ maxLength: 65_536 });
+const closed = { additionalProperties: false };
+
+/** How the image that a layer came from wants its processes started. Advice to whoever creates a sandbox. */
+const ImageConfigSchema = Type.Object(
+  {
+    /** `NAME=value` strings. */
+    env: Type.Array(Text, { maxItems: 4096 }),
+    workdir: Text,
+    user: Text,
+  },
+  closed,
+);
+
+/** Where the content came from, and the digest of what was read there, if that has one. */
+const ProvenanceSchema = Type.Object(
+  {
+    kind: Type.String({ minLength: 1, maxLength: 64 }),
+    digest: Type.Union([DigestSchema, Type.Null()]),
+  },
+  closed,
+);
+
+/** `refs/<kind>/<name>/<version>`: what a name means. */
+export const RefRecordSchema = Type.Object(
+  {
+    format: Type.Literal(FORMAT),
+    ref: Type.String({ maxLength: 512 }),
+    layerId: DigestSchema,
+    treeDigest: DigestSchema,
+    image: Type.Union([ImageConfigSchema, Type.Null()]),
+    source: ProvenanceSchema,
+    createdAtMs: Type.Integer({ minimum: 0 }),
+  },
+  closed,
+);
+
+export type ImageConfig = Static<typeof ImageConfigSchema>;
+export type Provenance = Static<typeof ProvenanceSchema>;
+export type RefRecord = Static<typeof RefRecordSchema>;
+
+export function refRecordOf(ref: LayerRef, fields: Omit<RefRecord, 'format' | 'ref'>): RefRecord {
+  return { format: FORMAT, ref: formatLayerRef(ref), ...fields };
+}
+
+/** The record of a full ref, or undefined. */
+export async function findRef(store: LayerStore, ref: LayerRef): Promise<RefRecord | undefined> {
+  const path = refPaths(store, ref).file;
+  let record: RefRecord;
+  try {
+    record = await readJson(path, RefRecordSchema, RECORD_BYTES_MAX);
+  } catch (thrown) {
+    const error = asDsecError(thrown);
+    if (error.code === 'not-found') return undefined;
+    throw error;
+  }
+  if (record.ref !== formatLayerRef(ref)) {
+    throw new DsecError('data-loss', `${path} holds the record of ${record.ref}`);
+  }
+  return record;
+}
+
+/** What a ref or a floating selector means now. `not-found` names what exists. */
+export async function resolveRef(store: LayerStore, text: string): Promise<RefRecord> {
+  const selector = parseLayerSelector(text);
+  // A version may be removed between the listing and the read: then the listing is out of date, so look again.
+  for (let attempt = 0; attempt < 8; attempt += 1) {
+    const versions = isFloating(selector.version)
+      ? await listVersions(store, selector.kind, selector.name)
+      : [selector.version];
+    const version = selectVersion(selector.version, versions);
+    const record = version && (await findRef(store, { ...selector, version }));
+    if (record) return record;
+    if (version === undefined || !isFloating(selector.version)) break;
+  }
+  const known = await listVersions(store, selector.kind, selector.name);
+  const shown = known.slice(0, 10).join(', ') + (known.length > 10 ? ', …' : '');
+  throw new DsecError(
+    'not-found',
+    `no layer matches ${text}; versions of ${selector.kind}/${selector.name}: ${shown || 'none'}`,
+  );
+}
+
+/** Which refs to list. `name` needs `kind`. */
+export interface RefFilter {
+  readonly kind?: LayerKind;
+  readonly name?: string;
+}
+
+/** Every ref that matches: by kind, then name, newest version first. Refs removed meanwhile are left out. */
+export async function* listRefs(
+  store: LayerStore,
+  filter: RefFilter = {},
+): AsyncGenerator<RefRecord> {
+  for (const kind of filter.kind === undefined ? LAYER_KINDS : [filter.kind]) {
+    const names = filter.name === undefined ? await listNames(store, kind) : [filter.name];
+    for (const name of names) {
+      for (const version of await listVersions(store, kind, name)) {
+        const record = await findRef(store, { kind, name, version });
+        if (record !== undefined) yield record;
+      }
+    }
+  }
+}
+
+/**
+ * Removes a name. The layer stays: other refs, sandboxes and diffs may use it, and only a collector that knows all of
+ * them may remove data. `not-found` when there is no such ref.
+ */
+export async function removeRef(store: LayerStore, ref: LayerRef): Promise<void> {
+  const { file, directory } = refPaths(store, ref);
+  try {
+    await unlink(file);
+    await syncDirectory(directory);
+  } catch (thrown) {
+    throw asDsecError(thrown);
+  }
+}
+
+/** Makes the directories that a ref needs, durably, so that `commitRef` has little left that can fail. */
+export async function prepareRef(store: LayerStore, ref: LayerRef): Promise<void> {
+  const { kindDirectory, directory } = refPaths(store, ref);
+  await mkdir(directory, { recursive: true });
+  // Synced even when it existed: whoever made it may not have come that far.
+  await syncDirectory(refsDirectory(store));
+  await syncDirectory(kindDirectory);
+}
+
+/** Throws `already-exists` when the ref means another layer, or the same one started in another way. */
+export async function checkRefIsFree(
+  store: LayerStore,
+  ref: LayerRef,
+  wanted: RefRecord,
+): Promise<RefRecord | undefined> {
+  const existing = await findRef(store, ref);
+  if (existing === undefined) return undefined;
+  const same =
+    existing.layerId === wanted.layerId && isDeepStrictEqual(existing.image, wanted.image);
+  if (same) return existing;
+  const what =
+    existing.layerId === wanted.layerId
+      ? 'names this layer with another environment, working directory or user'
+      : `names layer ${existing.layerId}`;
+  throw new DsecError(
+    'already-exists',
+    `${existing.ref} ${what}; a version never moves: choose a new one, or remove it first`,
+    { details: { layerId: existing.layerId } },
+  );
+}
+
+/**
+ * Gives a durable file its name in `refs/`. A link, so that of two processes exactly one creates it; the other gets the
+ * first one's record if that says the same, else `already-exists`.
+ */
+export async function commitRef(
+  store: LayerStore,
+  ref: LayerRef,
+  staged: { readonly path: string; readonly record: RefRecord },
+): Promise<RefRecord> {
+  const { file, directory } = refPaths(store, ref);
+  const existing = await linkRef(store, ref, staged, file);
+  crashPoint('publish.after-ref-link');
+  await syncDirectory(directory);
+  crashPoint('publish.after-ref-fsync');
+  return existing ?? staged.record;
+}
+
+async function linkRef(
+  store: LayerStore,
+  ref: LayerRef,
+  staged: { readonly path: string; readonly record: RefRecord },
+  file: string,
+): Promise<RefRecord | undefined> {
+  for (let attempt = 0; attempt < 8; attempt += 1) {
+    try {
+      await link(staged.path, file);
+      return undefined;
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw asDsecError(thrown);
+    }
+    const existing = await checkRefIsFree(store, ref, staged.record);
+    if (existing !== undefined) return existing;
+  }
+  throw new DsecError('conflict', `${formatLayerRef(ref)} is being created and removed at once`);
+}
+
+async function listVersions(store: LayerStore, kind: LayerKind, name: string): Promise<string[]> {
+  const { directory } = refPaths(store, { kind, name, version: '' });
+  const isVersion = (version: string) => isRefText(`${kind}/${name}:${version}`);
+  return sortVersions(await listDirectory(directory, isVersion));
+}
+
+async function listNames(store: LayerStore, kind: LayerKind): Promise<string[]> {
+  const { kindDirectory } = refPaths(store, { kind, name: '', version: '' });
+  const isName = (name: string) => isRefText(`${kind}/${name}:0.0.0`);
+  return (await listDirectory(kindDirectory, isName)).sort();
+}
+
+/** Names that are not ours (an editor's backup, a file system's own) are passed over. */
+async function listDirectory(path: string, isOurs: (name: string) => boolean): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    for await (const entry of await opendir(path)) {
+      if (!isOurs(entry.name)) continue;
+      if (names.push(entry.name) > NAMES_MAX) {
+        throw new DsecError('too-large', `${path} holds more than ${NAMES_MAX} names`);
+      }
+    }
+  } catch (thrown) {
+    const error = asDsecError(thrown);
+    if (error.code !== 'not-found') throw error;
+  }
+  return names;
+}
+
+function isRefText(text: string): boolean {
+  try {
+    return isLayerKind(parseLayerRef(text).kind);
+  } catch {
+    return false;
+  }
+}

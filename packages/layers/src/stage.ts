@@ -1,0 +1,130 @@
+import { type FileHandle, lstat, mkdir, open, opendir, readdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { tryLockFile } from '@dsec/linux';
+import {
+  asDsecError,
+  type Clock,
+  DsecError,
+  HOUR_MS,
+  parseName,
+  type Random,
+  systemClock,
+  systemRandom,
+} from '@dsec/std';
+import { crashPoint } from './crash-point.ts';
+import { encodeRecord } from './manifest.ts';
+
+/**
+ * A stage is a directory where one process prepares what it will publish by rename: in a store's `tmp/`, or in a node
+ * directory's. The process holds a lock (flock) on the stage's `owner` file: it ends with the process however that
+ * dies, which a pid in a file does not tell. `sweepStages` removes stages whose lock is free.
+ */
+export interface Stage {
+  readonly path: string;
+  /** Removes the stage and gives up the lock. */
+  discard(): Promise<void>;
+}
+
+/** How long a stage must have been untouched before it is swept; for file systems where locks do not reach other nodes. */
+export const STAGE_AGE_MS = HOUR_MS;
+
+export function newStageName(random: Random = systemRandom): string {
+  return Buffer.from(random.bytes(16)).toString('hex');
+}
+
+/** Creates `<stagesDirectory>/<name>`. */
+export async function createStage(stagesDirectory: string, name: string): Promise<Stage> {
+  const path = join(stagesDirectory, parseName(name, 'stage'));
+  await mkdir(path);
+  crashPoint('stage.before-owner');
+  const owner = await open(join(path, 'owner'), 'wx');
+  if (!tryLockFile(owner.fd, 'exclusive')) {
+    await owner.close();
+    throw new DsecError('conflict', `stage ${path} is being swept`);
+  }
+  // For people: liveness is the lock.
+  await owner.writeFile(encodeRecord({ pid: process.pid, hostname: hostname() }));
+  crashPoint('stage.after-owner');
+  return {
+    path,
+    async discard() {
+      await removeStage(path);
+      await owner.close();
+    },
+  };
+}
+
+export interface SweepOptions {
+  /** Younger stages stay, whoever owns them. Default `STAGE_AGE_MS`. */
+  readonly ageMs?: number;
+  readonly clock?: Clock;
+}
+
+/** Removes the stages of dead owners. Returns the names of those removed. Any number of sweepers may run at once. */
+export async function sweepStages(
+  stagesDirectory: string,
+  options: SweepOptions = {},
+): Promise<string[]> {
+  const { ageMs = STAGE_AGE_MS, clock = systemClock } = options;
+  const swept: string[] = [];
+  for await (const entry of await opendir(stagesDirectory)) {
+    if (!entry.isDirectory()) continue;
+    const path = join(stagesDirectory, entry.name);
+    const touchedMs = await newestChange(path);
+    if (touchedMs === undefined || clock.wallMs() - touchedMs < ageMs) continue;
+    if (await sweepStage(path)) swept.push(entry.name);
+  }
+  return swept;
+}
+
+/** Removes one stage if its owner is dead. */
+export async function sweepStage(path: string): Promise<boolean> {
+  const owner = await openOwner(path);
+  try {
+    if (owner !== undefined && !tryLockFile(owner.fd, 'exclusive')) return false;
+    await removeStage(path);
+    return true;
+  } finally {
+    await owner?.close();
+  }
+}
+
+/** Absent when the maker died before it was alive, or a sweeper at its end. */
+async function openOwner(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(join(path, 'owner'), 'r+');
+  } catch (thrown) {
+    const error = asDsecError(thrown);
+    if (error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+/** The owner file goes last: a sweep that dies half-way leaves a stage that the next one still recognises. */
+async function removeStage(path: string): Promise<void> {
+  try {
+    for (const name of await readdir(path)) {
+      if (name !== 'owner') await rm(join(path, name), { recursive: true, force: true });
+    }
+    await rm(path, { recursive: true, force: true });
+  } catch (thrown) {
+    const error = asDsecError(thrown);
+    if (error.code !== 'not-found') throw error;
+  }
+}
+
+/** When the stage or a file in it (two levels deep, which is all there is) changed last; undefined when it is gone. */
+async function newestChange(path: string): Promise<number | undefined> {
+  try {
+    let newest = (await lstat(path)).mtimeMs;
+    for (const name of await readdir(path, { recursive: true })) {
+      newest = Math.max(newest, (await lstat(join(path, name))).mtimeMs);
+    }
+    return newest;
+  } catch (thrown) {
+    const error = asDsecError(thrown);
+    if (error.code === 'not-found') return undefined;
+    throw error;
+  }
+}

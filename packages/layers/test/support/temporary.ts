@@ -1,0 +1,22 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DsecError } from '@dsec/std';
+import { onTestFinished } from 'vitest';
+
+/** A directory of this test alone, removed when it ends. */
+export async function temporaryDirectory(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'dsec-layers-'));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** The code with which a promise rejects, or `no error`. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+  } catch (thrown) {
+    return thrown instanceof DsecError ? thrown.code : String(thrown);
+  }
+  return 'no error';
+}
