@@ -1,4 +1,5 @@
 export * from './byte-path.ts';
+export * from './directory.ts';
 export * from './errno.ts';
 export * from './file-lock.ts';
 export * from './file-range.ts';

@@ -6,6 +6,7 @@ import { DsecError } from '@dsec/std';
  */
 const NUMBERS = {
   lseek: [8, 62],
+  mmap: [9, 222],
   ioctl: [16, 29],
   fcntl: [72, 25],
   flock: [73, 32],
@@ -20,8 +21,10 @@ const NUMBERS = {
   llistxattr: [195, 12],
   removexattr: [197, 14],
   lremovexattr: [198, 15],
+  getdents64: [217, 61],
   mknodat: [259, 33],
   fchownat: [260, 54],
+  readlinkat: [267, 78],
   utimensat: [280, 88],
   fallocate: [285, 47],
   prlimit64: [302, 261],
