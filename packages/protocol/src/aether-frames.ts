@@ -31,6 +31,7 @@ import {
   bytes,
   choice,
   i32,
+  i64,
   listOf,
   type MessageValue,
   message,
@@ -112,7 +113,7 @@ const ErrorFields = message('error', {
   code: string(1, { bytesMin: 1, bytesMax: 40 }),
   message: string(2, { bytesMax: 1024 }),
   /** Linux errno, positive. */
-  errno: optional(i32(3, { minimum: 1, maximum: 4095 })),
+  errnoValue: optional(i32(3, { minimum: 1, maximum: 4095 })),
 });
 
 /** What a restored copy must be told before it is `ready`. Answered by `reseeded`, or by `error`: then it is not. */
@@ -138,7 +139,7 @@ const ExecStart = message('exec-start', {
   /** Running time: paused time does not count. */
   timeoutMs: optional(u64(9, { minimum: 1 })),
   /** False: the command reads end of file at once. */
-  stdin: bool(10),
+  stdinOpen: bool(10),
   /** Unacknowledged bytes kept for each output channel, and their first credit. */
   windowBytes: u32(11, { minimum: WINDOW_BYTES_MIN, maximum: WINDOW_BYTES_MAX }),
   trace: trace(12),
@@ -286,8 +287,8 @@ const FileAttributes = message('file-attributes', {
   sizeBytes: u64(6),
   allocatedBytes: u64(7),
   links: u32(8),
-  /** Nanoseconds since the Unix epoch do not fit 2^53: seconds, possibly before it, and the rest. */
-  mtimeSeconds: i32(9),
+  /** Since the Unix epoch, possibly before it; `mtimeNanoseconds` is added. */
+  mtimeSeconds: i64(9),
   mtimeNanoseconds: u32(10, { maximum: 999_999_999 }),
   symlinkTarget: optional(path(11, { bytesMin: 1, bytesMax: PATH_BYTES_MAX })),
 });

@@ -24,7 +24,8 @@ export interface FrameDecoder<Frame> {
   /**
    * Takes the next bytes of the stream and returns the frames that are now complete, in order. Data and byte fields are
    * views of `chunk` where a frame lies within it, so the caller must not reuse the chunk. Throws `protocol` at the
-   * first violation, and again at every later call: what follows a violation has no meaning.
+   * first violation, and again at every later call: what follows a violation has no meaning, and frames before it in
+   * the same chunk are dropped.
    */
   push(chunk: Uint8Array): Frame[];
   /** Throws `protocol` when the stream ended inside a frame. */

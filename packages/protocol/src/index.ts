@@ -1,6 +1,7 @@
 export * from './aether-frames.ts';
 export * from './frame.ts';
 export * from './frame-decoder.ts';
+export * from './launcher-messages.ts';
 export * from './message-codec.ts';
 export * from './names.ts';
 export * from './ticket.ts';

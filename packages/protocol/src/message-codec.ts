@@ -169,8 +169,11 @@ function writeNumber(output: Buffer, at: number, field: WireField, value: number
     case 'i32':
       return output.writeInt32LE(value, at);
     case 'u64':
-      output.writeUInt32LE(value % 2 ** 32, at);
-      return output.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
+    case 'i64': {
+      const high = Math.floor(value / 2 ** 32);
+      output.writeUInt32LE(value - high * 2 ** 32, at);
+      return output.writeInt32LE(high, at + 4);
+    }
     default:
       return output.writeUInt8(value, at);
   }
@@ -254,6 +257,8 @@ function rawNumber(field: WireField, input: Buffer): number {
       return input.readInt32LE(0);
     case 'u64':
       return input.readUInt32LE(4) * 2 ** 32 + input.readUInt32LE(0);
+    case 'i64':
+      return input.readInt32LE(4) * 2 ** 32 + input.readUInt32LE(0);
     default:
       return input.readUInt8(0);
   }

@@ -14,8 +14,8 @@ export const LIST_ITEM_HEADER_BYTES = 4;
 
 /**
  * `string` is UTF-8 without NUL; `path` is any bytes without NUL, as Linux has them in names and arguments; `bytes` is
- * any bytes. `choice` is a u8 that counts in the field's `values`; `bool` is a u8 of 0 or 1. A `u64` holds at most
- * 2^53-1, so that every number is exact in JavaScript.
+ * any bytes. `choice` is a u8 that counts in the field's `values`; `bool` is a u8 of 0 or 1. A `u64` or
+ * `i64` is at most 2^53-1 from zero, so that every number is exact in JavaScript.
  */
 export type WireKind =
   | 'u8'
@@ -23,6 +23,7 @@ export type WireKind =
   | 'u32'
   | 'u64'
   | 'i32'
+  | 'i64'
   | 'bool'
   | 'choice'
   | 'bytes'
@@ -81,6 +82,8 @@ export const u16 = integer('u16', 0, 0xffff);
 export const u32 = integer('u32', 0, 0xffffffff);
 export const u64 = integer('u64', 0, Number.MAX_SAFE_INTEGER);
 export const i32 = integer('i32', -0x80000000, 0x7fffffff);
+
+export const i64 = integer('i64', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 
 export const bool = (tag: number) => Type.Boolean({ wire: { kind: 'bool', tag } });
 
@@ -154,6 +157,7 @@ const NUMBER_BYTES: Partial<Record<WireKind, number>> = {
   u32: 4,
   i32: 4,
   u64: 8,
+  i64: 8,
 };
 
 /** Width of the value of a number kind, undefined for kinds of any length. */

@@ -1,0 +1,318 @@
+/**
+ * What an edge and its launcher say to each other: version 1. The launcher is root and holds no policy; whatever the
+ * edge asks, it enforces its own invariants (THREATS B9).
+ *
+ * **Descriptors: none ever passes between the two.** What the launcher shall open is named by a path relative to the
+ * state root (or to the sandbox's root, for mount targets), which it opens itself with openat2 and without symlinks.
+ * What others shall reach is made by the launcher under a name derived from the object's: it binds aether's listening
+ * socket at such a path, in a directory of mode 0700 that belongs to the edge, and hands it to PID 1 as descriptor 3.
+ * The other choice, SCM_RIGHTS, would need foreign code in the edge to receive descriptors, a descriptor held in the
+ * launcher for each sandbox (which every fork copies) so that a restarted edge can have it again, and a second way for
+ * a restarted launcher, which has none. With names, either side dies and the other notices only a closed connection.
+ *
+ * **Names.** An object is a sandbox or a service (blob daemon, DNS proxy, QEMU); `name` and `generation` identify it,
+ * and all that the launcher makes for it (cgroups, upper, socket, namespaces) is named from them, so that `release` can
+ * undo by name what a dead launcher had made. Each request uses a stream of its own and ends with one answer:
+ * the named one, `done`, or `error`. A repeated request with the same outcome is answered alike.
+ *
+ * **Epochs.** `hello` carries the epoch of the edge's state root; the launcher closes connections of older epochs. A
+ * restarted launcher has another `instance`: the edge then sends `adopt` for every object that its journal says runs.
+ */
+import { KIB } from '@dsec/std';
+import { NONCE_BYTES, PATH_BYTES_MAX } from './aether-frames.ts';
+import { control, defineFrameProtocol, type FrameOf } from './frame.ts';
+import {
+  bool,
+  bytes,
+  choice,
+  i32,
+  listOf,
+  type MessageValue,
+  message,
+  optional,
+  path,
+  pathList,
+  string,
+  struct,
+  u8,
+  u16,
+  u32,
+  u64,
+} from './wire-fields.ts';
+
+/** First id of the ranges given to sandboxes: above those that other container runtimes hand out (THREATS B7). */
+export const SANDBOX_ID_FIRST = 2 ** 30;
+export const SANDBOX_ID_COUNT = 65_536;
+
+/** Bits of `namespaces`: which ones are new. The launcher insists on all of them for a sandbox. */
+export const NAMESPACE_BITS = {
+  mount: 1,
+  pid: 2,
+  uts: 4,
+  ipc: 8,
+  net: 16,
+  cgroup: 32,
+  user: 64,
+} as const;
+
+/** Bits of a mount's `flags`. */
+export const MOUNT_BITS = { readonly: 1, nosuid: 2, nodev: 4, noexec: 8 } as const;
+
+const LAYERS_MAX = 64;
+const LIST_BYTES_MAX = 60 * KIB;
+
+const nonce = (tag: number) => bytes(tag, { bytesMin: NONCE_BYTES, bytesMax: NONCE_BYTES });
+const objectName = (tag: number) => string(tag, { bytesMin: 1, bytesMax: 40 });
+/** Below the state root: no leading slash, no `.` or `..` part. */
+const statePath = (tag: number) => path(tag, { bytesMin: 1, bytesMax: 512 });
+const layerId = (tag: number) => string(tag, { bytesMin: 71, bytesMax: 71 });
+const shortText = (tag: number, bytesMax = 128) => string(tag, { bytesMin: 1, bytesMax });
+
+const objectKey = { name: objectName(1), generation: u32(2, { minimum: 1 }) };
+
+const Hello = message('launcher-hello', {
+  nonce: nonce(1),
+  versionMax: u8(2, { minimum: 1 }),
+  edgeId: shortText(3, 11),
+});
+
+const Welcome = message('launcher-welcome', {
+  nonce: nonce(1),
+  version: u8(2, { minimum: 1 }),
+  launcherVersion: shortText(3, 64),
+  instance: nonce(4),
+});
+
+const Failure = message('launcher-error', {
+  /** A code of the error table. */
+  code: shortText(1, 40),
+  message: string(2, { bytesMax: 1024 }),
+  /** Linux errno, positive. */
+  errnoValue: optional(i32(3, { minimum: 1, maximum: 4095 })),
+  /** The set-up step that failed, such as `mount:/proc`. */
+  step: optional(shortText(4)),
+});
+
+const Empty = message('launcher-empty', {});
+
+const IdMap = message('id-map', {
+  inside: u32(1),
+  outside: u32(2),
+  count: u32(3, { minimum: 1, maximum: SANDBOX_ID_COUNT }),
+});
+
+const Upper = message('upper', {
+  driver: choice(1, ['tmpfs', 'image', 'btrfs']),
+  sizeBytes: u64(2, { minimum: 64 * KIB }),
+  inodesMax: u64(3, { minimum: 16 }),
+});
+
+const Root = message('root', {
+  /** Mounted before with `layer-mount`; topmost first. */
+  layers: listOf(1, message('root-layer', { layerId: layerId(1) }), {
+    itemsMin: 1,
+    itemsMax: LAYERS_MAX,
+    bytesMax: 8 * KIB,
+  }),
+  upper: struct(2, Upper),
+  nosuid: bool(3),
+});
+
+const MOUNT_KINDS = [
+  'proc',
+  'tmpfs',
+  'devpts',
+  'mqueue',
+  /** The node's one read-only sysfs, shared by all sandboxes. */
+  'sysfs',
+  /** The node's one minimal /dev. */
+  'dev',
+  /** `source`, a directory or file below the state root. */
+  'bind',
+  /** `source`, a mounted layer by its id, such as the platform's tools at `/.dsec`. */
+  'layer',
+  /** Hides the target behind an empty directory or the null inode. */
+  'mask',
+  /** Makes what is there read-only. */
+  'readonly',
+] as const;
+
+/** In order. A target that cannot be reached without symlinks, or a step that fails, fails the spawn. */
+const Mount = message('mount', {
+  kind: choice(1, MOUNT_KINDS),
+  /** Inside the new root; made as a directory where missing. */
+  target: path(2, { bytesMin: 1, bytesMax: PATH_BYTES_MAX }),
+  source: optional(statePath(3)),
+  flags: u32(4, { maximum: 15 }),
+  sizeBytes: optional(u64(5)),
+  inodesMax: optional(u64(6)),
+  mode: optional(u16(7, { maximum: 0o7777 })),
+  /** Options of the file system, such as `subset=pid`, each `key` or `key=value`. */
+  options: optional(pathList(8, { itemsMax: 8, itemBytesMax: 64, bytesMax: KIB })),
+});
+
+const Assignment = message('assignment', {
+  /** A file name in a cgroup directory, or a sysctl with dots. */
+  name: shortText(1),
+  value: shortText(2, 256),
+});
+const assignments = (tag: number) => listOf(tag, Assignment, { itemsMax: 64, bytesMax: 16 * KIB });
+
+/** A cgroup to join. The first is the life directory, in the hierarchy that can kill. */
+const Cgroup = message('cgroup', {
+  /** `unified` for version 2, else the name of a version 1 controller. */
+  hierarchy: shortText(1, 32),
+  /** Below the edge's own cgroup. */
+  directory: statePath(2),
+  /** Written before anything joins. */
+  settings: assignments(3),
+});
+
+const Rlimit = message('rlimit', {
+  /** Linux RLIMIT number. */
+  resource: u8(1, { maximum: 15 }),
+  /** Absent: unlimited. */
+  soft: optional(u64(2)),
+  hard: optional(u64(3)),
+});
+
+const Descriptor = message('descriptor', {
+  number: u32(1, { maximum: 15 }),
+  /** `listener`: a new listening stream socket bound at `name`. `log`: the file `name`, opened to append. */
+  kind: choice(2, ['null', 'listener', 'log']),
+  name: optional(statePath(3)),
+});
+
+const Spawn = message('spawn', {
+  ...objectKey,
+  kind: choice(3, ['sandbox', 'service']),
+  namespaces: u32(4, { maximum: 127 }),
+  /** Of the namespace of PID 1. */
+  idMaps: listOf(5, IdMap, { itemsMax: 4, bytesMax: KIB }),
+  /** Of the namespace that sessions live in; must not hold the id of PID 1 (THREATS B4). */
+  sessionIdMaps: listOf(6, IdMap, { itemsMax: 4, bytesMax: KIB }),
+  hostname: optional(shortText(7, 63)),
+  /** Absent for a service: it sees an empty root and its mounts. */
+  root: optional(struct(8, Root)),
+  mounts: listOf(9, Mount, { itemsMax: 128, bytesMax: 64 * KIB }),
+  /** A network namespace made before, below the state root. Absent: a new one with loopback only. */
+  network: optional(statePath(10)),
+  sysctls: assignments(11),
+  cgroups: listOf(12, Cgroup, { itemsMin: 1, itemsMax: 8, bytesMax: 32 * KIB }),
+  rlimits: listOf(13, Rlimit, { itemsMax: 16, bytesMax: KIB }),
+  /** Bit n is capability n: bounding, permitted, effective and inheritable alike; never more than the fixed set. */
+  capabilities: u64(14),
+  noNewPrivileges: bool(15),
+  /** A classic BPF program, 8 bytes an instruction. */
+  seccomp: optional(bytes(16, { bytesMin: 8, bytesMax: 32 * KIB })),
+  uid: u32(17),
+  gid: u32(18),
+  /** Below the state root. Absent: aether, from its sealed copy. */
+  program: optional(statePath(19)),
+  argv: pathList(20, { itemsMin: 1, itemsMax: 256, itemBytesMax: 4 * KIB, bytesMax: 32 * KIB }),
+  environment: pathList(21, { itemsMax: 64, itemBytesMax: 4 * KIB, bytesMax: 16 * KIB }),
+  /** All that PID 1 has. */
+  descriptors: listOf(22, Descriptor, { itemsMin: 1, itemsMax: 16, bytesMax: 10 * KIB }),
+  oomScoreAdj: i32(23, { minimum: -1000, maximum: 1000 }),
+});
+
+/** Start ticks tell a process from a later one with the same number (field 22 of /proc/PID/stat). */
+const Identity = { pid: u32(3, { minimum: 1 }), startTicks: u64(4) };
+
+const Spawned = message('spawned', { ...objectKey, ...Identity });
+
+/** Watch a running object of an earlier launcher. `not-found` when the process is not the one that is meant. */
+const Adopt = message('adopt', {
+  ...objectKey,
+  ...Identity,
+  cgroups: listOf(5, Cgroup, { itemsMin: 1, itemsMax: 8, bytesMax: 32 * KIB }),
+});
+
+/** Kills every process of the object. `done` comes when its life directory is empty. */
+const Kill = message('kill', objectKey);
+
+/** Removes all that bears the name of a dead object. `done` means that nothing is left. */
+const Release = message('release', objectKey);
+
+const Exit = {
+  exitCode: optional(u8(5)),
+  signal: optional(u8(6, { minimum: 1, maximum: 64 })),
+  oomKilled: bool(7),
+};
+
+/** PID 1 of an object has ended. Not acknowledged: `list` shows it until the object is released. */
+const Exited = message('exited', { ...objectKey, ...Exit });
+
+const List = message('list', {
+  /** The last name of the page before. */
+  after: optional(objectName(1)),
+});
+
+const Listed = message('listed', {
+  objects: listOf(
+    1,
+    message('listed-object', { ...objectKey, ...Identity, ...Exit, running: bool(8) }),
+    { itemsMax: 512, bytesMax: LIST_BYTES_MAX },
+  ),
+  more: bool(2),
+});
+
+/** Mounts a layer once for the node, in the pinned namespace that outlives the launcher. */
+const LayerMount = message('layer-mount', {
+  layerId: layerId(1),
+  /** The metadata file, whose sha256 must be the layer's id. */
+  meta: statePath(2),
+  /** Blobs in the order of the device table. */
+  devices: listOf(3, message('layer-device', { file: statePath(1) }), {
+    itemsMax: LAYERS_MAX,
+    bytesMax: 40 * KIB,
+  }),
+  directIo: bool(4),
+});
+
+/** `conflict` while a sandbox uses it. */
+const LayerUnmount = message('layer-unmount', { layerId: layerId(1) });
+
+const LayerList = message('layer-list', { after: optional(layerId(1)) });
+
+const LayersListed = message('layers-listed', {
+  layers: listOf(1, message('mounted-layer', { layerId: layerId(1), users: u32(2) }), {
+    itemsMax: 512,
+    bytesMax: LIST_BYTES_MAX,
+  }),
+  more: bool(2),
+});
+
+/** Changes limits, or freezes, by writing files of one of the object's own cgroups. */
+const CgroupWrite = message('cgroup-write', {
+  ...objectKey,
+  hierarchy: shortText(3, 32),
+  settings: assignments(4),
+});
+
+export const LAUNCHER_FRAMES = defineFrameProtocol('launcher', {
+  hello: control(0x01, 'client', 'connection', Hello),
+  welcome: control(0x02, 'server', 'connection', Welcome),
+  error: control(0x05, 'server', 'any', Failure),
+
+  spawn: control(0x10, 'client', 'stream', Spawn),
+  spawned: control(0x11, 'server', 'stream', Spawned),
+  adopt: control(0x12, 'client', 'stream', Adopt),
+  kill: control(0x13, 'client', 'stream', Kill),
+  release: control(0x14, 'client', 'stream', Release),
+  list: control(0x15, 'client', 'stream', List),
+  listed: control(0x16, 'server', 'stream', Listed),
+  exited: control(0x17, 'server', 'connection', Exited),
+
+  'layer-mount': control(0x20, 'client', 'stream', LayerMount),
+  'layer-unmount': control(0x21, 'client', 'stream', LayerUnmount),
+  'layer-list': control(0x22, 'client', 'stream', LayerList),
+  'layers-listed': control(0x23, 'server', 'stream', LayersListed),
+
+  'cgroup-write': control(0x30, 'client', 'stream', CgroupWrite),
+  done: control(0x4f, 'server', 'stream', Empty),
+});
+
+export type LauncherFrame = FrameOf<typeof LAUNCHER_FRAMES>;
+export type SpawnFields = MessageValue<typeof Spawn>;
+export type MountFields = MessageValue<typeof Mount>;
