@@ -6,7 +6,7 @@ import {
   checkPrefix,
   pageLimit,
 } from './checks.ts';
-import type { MemoryContext } from './memory-store.ts';
+import type { MemoryContext } from './memory-context.ts';
 import { keyChanged, keyExists } from './refusals.ts';
 import { type KeyChange, type KeyEntry, type KeyStore, PAGE_BYTES_MAX } from './store.ts';
 

@@ -1,5 +1,5 @@
 import { checkName, checkPosition, checkValue, checkWait, pageLimit } from './checks.ts';
-import type { MemoryContext } from './memory-store.ts';
+import type { MemoryContext } from './memory-context.ts';
 import { logMoved, logTrimmed } from './refusals.ts';
 import { type LogEntry, type LogStore, PAGE_BYTES_MAX } from './store.ts';
 import { lookAndWait } from './waiters.ts';

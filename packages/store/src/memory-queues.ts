@@ -6,7 +6,7 @@ import {
   checkWait,
   pageLimit,
 } from './checks.ts';
-import type { MemoryContext } from './memory-store.ts';
+import type { MemoryContext } from './memory-context.ts';
 import { leaseLost, queueFull, queueUnknown } from './refusals.ts';
 import {
   type DeadLetter,

@@ -1,10 +1,11 @@
 import { type Clock, systemClock } from '@dsec/std';
+import type { MemoryContext } from './memory-context.ts';
 import { createMemoryKeys } from './memory-keys.ts';
 import { createMemoryLogs } from './memory-logs.ts';
 import { createMemoryQueues } from './memory-queues.ts';
 import { storeClosed } from './refusals.ts';
 import type { Store } from './store.ts';
-import { createWaiters, type Waiters } from './waiters.ts';
+import { createWaiters } from './waiters.ts';
 
 export interface MemoryStoreOptions {
   readonly clock?: Clock;
@@ -12,16 +13,6 @@ export interface MemoryStoreOptions {
   readonly tombstonesMax?: number;
   /** Watches, and reads and leases that wait. */
   readonly waitersMax?: number;
-}
-
-/** What the three parts of the memory store share. */
-export interface MemoryContext {
-  readonly clock: Clock;
-  readonly waiters: Waiters;
-  readonly revision: number;
-  nextRevision(): number;
-  nowMs(): number;
-  assertOpen(): void;
 }
 
 /** A store that lives and dies with this process: for tests, the simulator, and state that need not outlive it. */

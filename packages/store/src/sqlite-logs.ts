@@ -9,6 +9,8 @@ import { lookAndWait, type Waiters } from './waiters.ts';
 /** Entries removed in one transaction, so that trimming a long log does not hold up other writers. */
 const REMOVALS_PER_WRITE = 1000;
 
+const topicOf = (log: string) => `log:${log}`;
+
 export function createSqliteLogs(
   db: Sqlite,
   transactor: Transactor,
@@ -16,19 +18,6 @@ export function createSqliteLogs(
   clock: Clock,
 ): LogStore {
   const sql = prepareStatements(db);
-  const topicOf = (log: string) => `log:${log}`;
-  const trimSome = (log: string, through: number): Promise<number> =>
-    transactor.write((scope) => {
-      const last = sql.log.get(log)?.last ?? 0;
-      const doomed = sql.upTo.all(log, Math.min(through, last - 1), REMOVALS_PER_WRITE);
-      const newest = doomed.at(-1);
-      if (newest === undefined) return 0;
-      sql.removeUpTo.run(log, newest);
-      sql.saveTrimmed.run(newest, log);
-      scope.touch(topicOf(log));
-      return doomed.length;
-    });
-
   return {
     async append(log, value, options) {
       checkName(log, 'log');
@@ -61,20 +50,41 @@ export function createSqliteLogs(
         return { found, dueInMs: Number.POSITIVE_INFINITY };
       });
     },
-    async bounds(log) {
-      checkName(log, 'log');
-      const row = await transactor.read(() => sql.log.get(log));
-      return { last: row?.last ?? 0, trimmedThrough: row?.trimmed_through ?? 0 };
-    },
-    async trim(log, through) {
-      checkName(log, 'log');
-      checkPosition('through', through);
-      while ((await trimSome(log, through)) === REMOVALS_PER_WRITE);
-    },
+    ...logRemovals(sql, transactor),
+  };
+}
+
+function logRemovals(
+  sql: LogSql,
+  transactor: Transactor,
+): Pick<LogStore, 'bounds' | 'trim' | 'remove'> {
+  const bounds = async (log: string) => {
+    checkName(log, 'log');
+    const row = await transactor.read(() => sql.log.get(log));
+    return { last: row?.last ?? 0, trimmedThrough: row?.trimmed_through ?? 0 };
+  };
+  /** Returns how many entries it removed. */
+  const trimSome = (log: string, through: number): Promise<number> =>
+    transactor.write((scope) => {
+      const last = sql.log.get(log)?.last ?? 0;
+      const doomed = sql.upTo.all(log, Math.min(through, last - 1), REMOVALS_PER_WRITE);
+      const newest = doomed.at(-1);
+      if (newest === undefined) return 0;
+      sql.removeUpTo.run(log, newest);
+      sql.saveTrimmed.run(newest, log);
+      scope.touch(topicOf(log));
+      return doomed.length;
+    });
+  const trim = async (log: string, through: number) => {
+    checkName(log, 'log');
+    checkPosition('through', through);
+    while ((await trimSome(log, through)) === REMOVALS_PER_WRITE);
+  };
+  return {
+    bounds,
+    trim,
     async remove(log) {
-      checkName(log, 'log');
-      const { last } = await this.bounds(log);
-      await this.trim(log, last);
+      await trim(log, (await bounds(log)).last);
       await transactor.write(() => {
         sql.removeUpTo.run(log, Number.MAX_SAFE_INTEGER);
         sql.forget.run(log);
@@ -82,6 +92,8 @@ export function createSqliteLogs(
     },
   };
 }
+
+type LogSql = ReturnType<typeof prepareStatements>;
 
 function prepareStatements(db: Sqlite) {
   return {

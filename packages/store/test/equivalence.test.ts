@@ -20,7 +20,7 @@ const step: fc.Arbitrary<Step> = fc.tuple(
 
 const LONG = process.env.DSEC_TEST_LONG === '1';
 
-it('both drivers answer alike, whatever is asked of them', async () => {
+it('both drivers answer alike, whatever is asked of them', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120 }), async (steps) => {
       const directory = mkdtempSync(join(tmpdir(), 'dsec-store-'));
