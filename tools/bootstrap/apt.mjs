@@ -22,7 +22,7 @@ const INTERRUPTED = /dpkg was interrupted|dpkg --configure -a/i;
  * @property {(names: readonly string[]) => Promise<Map<string, string>>} installed Name → version.
  * @property {(have: string, least: string) => Promise<boolean>} isAtLeast Compares as dpkg does.
  * @property {() => Promise<void>} update Reads the archives' lists, once per run.
- * @property {(codename: string) => Promise<void>} useBackports Makes the backports suite known.
+ * @property {(codename: string) => Promise<void>} useBackports Makes the backports suite known to the next `update`.
  * @property {(args: readonly string[], what: string) => Promise<import('./run.mjs').RunResult>} get `apt-get …`.
  */
 
@@ -33,49 +33,17 @@ const INTERRUPTED = /dpkg was interrupted|dpkg --configure -a/i;
  * @returns {Apt}
  */
 export function createApt({ report }) {
-  const env = { DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
+  const get = createGet(report);
   let isFresh = false;
-
-  const attempt = (/** @type {string} */ command, /** @type {readonly string[]} */ args) =>
-    run(command, args, { env, timeoutMs: INSTALL_TIMEOUT_MS, onLine: report.progress });
-
-  const get = async (/** @type {readonly string[]} */ args, /** @type {string} */ what) => {
-    const full = [
-      '-o',
-      `DPkg::Lock::Timeout=${LOCK_WAIT_MS / 1000}`,
-      '-o',
-      'Dpkg::Use-Pty=0',
-      ...args,
-    ];
-    const untilMs = performance.now() + LOCK_WAIT_MS;
-    let result = await attempt('apt-get', full);
-    let repaired = false;
-    while (result.code !== 0) {
-      if (LOCKED.test(result.tail) && performance.now() < untilMs) {
-        report.note('waiting for another package manager to finish');
-        await delay(LOCK_POLL_MS);
-      } else if (INTERRUPTED.test(result.tail) && !repaired) {
-        report.note('finishing an installation that was interrupted earlier');
-        await attempt('dpkg', ['--force-confold', '--configure', '-a']);
-        repaired = true;
-      } else {
-        throw failureOf(result, what);
-      }
-      result = await attempt('apt-get', full);
-    }
-    return result;
-  };
-
-  const update = async () => {
-    if (isFresh) return;
-    report.note('reading the lists of the package archives');
-    await get(['update', '-q', '-o', 'APT::Update::Error-Mode=any'], 'apt-get update');
-    isFresh = true;
-  };
 
   return {
     get,
-    update,
+    async update() {
+      if (isFresh) return;
+      report.note('reading the lists of the package archives');
+      await get(['update', '-q', '-o', 'APT::Update::Error-Mode=any'], 'apt-get update');
+      isFresh = true;
+    },
     async installed(names) {
       if (names.length === 0) return new Map();
       // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's own placeholders
@@ -95,20 +63,62 @@ export function createApt({ report }) {
       return (await run('dpkg', args, { timeoutMs: QUERY_TIMEOUT_MS })).code === 0;
     },
     async useBackports(codename) {
-      const { configured, text } = deriveBackports(readSources(), codename);
-      if (configured) return;
-      if (text === undefined) {
-        throw new BootstrapFailure(
-          'packages',
-          `the archive of ${codename} is not among apt's sources, so that of ${codename}-backports is not known`,
-          `add ${codename}-backports to /etc/apt/sources.list.d and start again`,
-        );
-      }
-      report.note(`adding ${codename}-backports to apt's sources (${BACKPORTS_FILE})`);
-      writeFileSync(BACKPORTS_FILE, text);
-      isFresh = false;
+      if (addBackports(codename, report)) isFresh = false;
     },
   };
+}
+
+/**
+ * @param {import('./report.mjs').Report} report
+ * @returns {Apt['get']}
+ */
+function createGet(report) {
+  const env = { DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
+  const attempt = (/** @type {string} */ command, /** @type {readonly string[]} */ args) =>
+    run(command, args, { env, timeoutMs: INSTALL_TIMEOUT_MS, onLine: report.progress });
+
+  return async (args, what) => {
+    const patience = ['-o', `DPkg::Lock::Timeout=${LOCK_WAIT_MS / 1000}`];
+    const full = [...patience, '-o', 'Dpkg::Use-Pty=0', ...args];
+    const untilMs = performance.now() + LOCK_WAIT_MS;
+    let result = await attempt('apt-get', full);
+    let isRepaired = false;
+    while (result.code !== 0) {
+      if (LOCKED.test(result.tail) && performance.now() < untilMs) {
+        report.note('waiting for another package manager to finish');
+        await delay(LOCK_POLL_MS);
+      } else if (INTERRUPTED.test(result.tail) && !isRepaired) {
+        report.note('finishing an installation that was interrupted earlier');
+        await attempt('dpkg', ['--force-confold', '--configure', '-a']);
+        isRepaired = true;
+      } else {
+        throw failureOf(result, what);
+      }
+      result = await attempt('apt-get', full);
+    }
+    return result;
+  };
+}
+
+/**
+ * Adds the backports suite to apt's sources; says whether that was needed.
+ *
+ * @param {string} codename
+ * @param {import('./report.mjs').Report} report
+ */
+function addBackports(codename, report) {
+  const { configured, text } = deriveBackports(readSources(), codename);
+  if (configured) return false;
+  if (text === undefined) {
+    throw new BootstrapFailure(
+      'packages',
+      `the archive of ${codename} is not among apt's sources, so that of ${codename}-backports is not known`,
+      `add ${codename}-backports to /etc/apt/sources.list.d and start again`,
+    );
+  }
+  report.note(`adding ${codename}-backports to apt's sources (${BACKPORTS_FILE})`);
+  writeFileSync(BACKPORTS_FILE, text);
+  return true;
 }
 
 function readSources() {

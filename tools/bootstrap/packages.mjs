@@ -69,13 +69,10 @@ export const PACKAGES = [
  * @property {string} name The folder below `.cache/`: `root/` holds the files, `bin/` a wrapper per program.
  * @property {string} package The package.
  * @property {string} why What it is for.
- * @property {RegExp} [follow] For a package that only points at another: takes the dependency of this name instead.
  * @property {boolean} [libraries] Also unpacks those of its dependencies that the host does not have.
  * @property {readonly string[]} [programs] Paths of programs in it that get a wrapper.
- * @property {string} [versionOf] The program that prints the version.
+ * @property {readonly string[]} [versionOf] The program among them that prints the version, and its arguments.
  * @property {readonly string[]} [arch] As above.
- * @property {readonly string[]} [only] Distribution ids that have it; elsewhere it is left out and said so.
- * @property {readonly string[]} [backports] As above.
  */
 
 /** @type {readonly UnpackedRow[]} */
@@ -85,16 +82,7 @@ export const UNPACKED = [
     package: 'erofs-utils',
     libraries: true,
     programs: ['usr/bin/fsck.erofs', 'usr/bin/mkfs.erofs', 'usr/bin/dump.erofs'],
-    versionOf: 'mkfs.erofs',
+    versionOf: ['fsck.erofs', '-V'],
     why: 'checks our EROFS images in tests; the product runs without it',
-  },
-  {
-    name: 'lab-kernel',
-    package: 'linux-image-cloud-amd64',
-    follow: /^linux-image-6\.12[\w.+-]*-cloud-amd64$/,
-    arch: ['x64'],
-    only: ['debian'],
-    backports: ['debian-12'],
-    why: 'kernel of the lab guest',
   },
 ];

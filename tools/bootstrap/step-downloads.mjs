@@ -43,8 +43,9 @@ export const downloadsStep = {
       } else if (row.versionOf === undefined) {
         parts.push(row.name);
       } else {
-        const program = join(root, '.cache', row.name, 'bin', row.versionOf);
-        const { tail } = await run(program, ['--version'], { timeoutMs: TIMEOUT_MS });
+        const [program = '', ...args] = row.versionOf;
+        const path = join(root, '.cache', row.name, 'bin', program);
+        const { tail } = await run(path, args, { timeoutMs: TIMEOUT_MS });
         parts.push(`${row.name}: ${tail.split('\n')[0]}`);
       }
     }
@@ -55,10 +56,7 @@ export const downloadsStep = {
 /** @param {import('./host.mjs').Host} host */
 function neededRows(host) {
   return UNPACKED.filter(
-    (row) =>
-      host.hasApt &&
-      (row.arch === undefined || row.arch.includes(host.arch)) &&
-      (row.only === undefined || row.only.includes(host.family)),
+    (row) => host.hasApt && (row.arch === undefined || row.arch.includes(host.arch)),
   );
 }
 
@@ -67,7 +65,7 @@ const stampPath = (root, row) => join(root, '.cache', row.name, 'stamp');
 
 /** The row and the host's release decide what is unpacked. @param {UnpackedRow} row */
 function digest(row) {
-  return digestOf(['/etc/os-release'], [JSON.stringify(row), String(row.follow)]);
+  return digestOf(['/etc/os-release'], [JSON.stringify(row)]);
 }
 
 /** @param {Context} context @param {UnpackedRow} row */
@@ -100,51 +98,23 @@ async function bringOne(context, row) {
 }
 
 /**
- * Makes apt know the package and says what to download, as arguments of `apt-get download`.
+ * Says what to download, as arguments of `apt-get download`.
  *
  * @param {Context} context
  * @param {UnpackedRow} row
  * @returns {Promise<string[]>}
  */
 async function prepare({ host, apt, run }, row) {
-  const isBackport = row.backports?.includes(host.id) === true;
-  const query = (/** @type {string} */ command, /** @type {string[]} */ args) =>
-    run(command, args, { env: { LC_ALL: 'C' }, timeoutMs: TIMEOUT_MS });
-  if (host.isRoot) {
-    if (isBackport) await apt.useBackports(host.codename);
-    await apt.update();
-  }
-  const from = isBackport ? ['-t', `${host.codename}-backports`] : [];
-  let name = row.package;
-  if (row.follow !== undefined) {
-    const shown = await query('apt-cache', [...from, 'depends', row.package]);
-    const depends = [...shown.stdout.matchAll(/^\s+\|?Depends: (\S+)$/gm)].map(
-      (match) => match[1] ?? '',
-    );
-    const found = depends.find((depend) => row.follow?.test(depend));
-    if (found === undefined) {
-      throw failureOf(
-        `apt-cache depends ${row.package}: nothing matches ${row.follow}`,
-        shown.tail,
-      );
-    }
-    name = found;
-  }
-  if (row.libraries !== true) return [...from, name];
-  const plan = await query('apt-get', [
-    ...from,
-    'install',
-    '-s',
-    '-q',
-    '--no-install-recommends',
-    name,
-  ]);
-  if (plan.code !== 0) throw failureOf(`apt-get install -s ${name}`, plan.tail);
+  if (host.isRoot) await apt.update();
+  if (row.libraries !== true) return [row.package];
+  const args = ['install', '-s', '-q', '--no-install-recommends', row.package];
+  const plan = await run('apt-get', args, { env: { LC_ALL: 'C' }, timeoutMs: TIMEOUT_MS });
+  if (plan.code !== 0) throw failureOf(`apt-get install -s ${row.package}`, plan.tail);
   // "Inst liblz4-1 (1.9.4-1 Debian:12.1/stable [amd64])": what the host lacks.
   const lacking = [...plan.stdout.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+) /gm)];
   const wanted = lacking.map((match) => `${match[1]}=${match[2]}`);
-  const hasItself = lacking.some((match) => match[1] === name);
-  return [...from, ...(hasItself ? wanted : [...wanted, name])];
+  const hasItself = lacking.some((match) => match[1] === row.package);
+  return hasItself ? wanted : [...wanted, row.package];
 }
 
 /**
