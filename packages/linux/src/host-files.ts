@@ -28,7 +28,12 @@ const FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
 
 /** The type of the file system at a path: a name where known (`ext4` stands for ext2 and ext3 too), else its number. */
 export function fileSystemType(path: BytePath): string {
-  const magic = statfsSync(pathBytes(path)).type >>> 0;
+  return fileSystemName(statfsSync(pathBytes(path)).type);
+}
+
+/** As `fileSystemType`, of the `type` that Node's statfs gives. */
+export function fileSystemName(type: number): string {
+  const magic = type >>> 0;
   return FILE_SYSTEMS.get(magic) ?? `0x${magic.toString(16)}`;
 }
 

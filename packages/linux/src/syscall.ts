@@ -42,3 +42,15 @@ export function syscall(name: SyscallName, args: SyscallArgument[], subject = ''
 export function addressOf(buffer: Uint8Array): bigint {
   return koffi.address(buffer);
 }
+
+/** A buffer over memory that is shared with the kernel, and where that memory lies. */
+export type MappedBuffer = Buffer & { readonly address: bigint };
+
+/** Maps `length` bytes, read and write, shared, of a descriptor (or fresh memory for -1) until this process ends. */
+export function mapShared(fd: number, length: number): MappedBuffer {
+  const PROT_READ_WRITE = 3;
+  const [MAP_SHARED, MAP_ANONYMOUS] = [0x01, 0x20];
+  const flags = fd === -1 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
+  const address = BigInt(syscall('mmap', [null, length, PROT_READ_WRITE, flags, fd, 0]));
+  return Object.assign(Buffer.from(koffi.view(address, length)), { address });
+}
