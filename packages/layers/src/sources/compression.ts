@@ -40,8 +40,9 @@ export interface InputOptions {
   readonly pace: Pace;
   /** Only a part of the file: a blob inside an archive. Default: all of it. */
   readonly range?: { readonly start: number; readonly end: number };
-  /** Sees every byte that is read, as stored, in order. */
-  readonly onBytes?: BytesListener;
+  /** Sees every byte that is read, in order: as stored, and after decompression. */
+  readonly onStored?: BytesListener | undefined;
+  readonly onContent?: BytesListener | undefined;
 }
 
 export interface Input {
@@ -59,11 +60,9 @@ export async function openInput(fd: number, options: InputOptions): Promise<Inpu
   const stat = fstatSync(fd);
   if (stat.isFile()) {
     const range = { fd, ...(options.range ?? { start: 0, end: stat.size }) };
-    const first = Buffer.alloc(Math.min(MAGIC_BYTES, range.end - range.start));
-    const got = readSync(fd, first, 0, first.length, range.start);
-    const compression = compressionOf(first.subarray(0, got));
+    const compression = compressionOf(readStart(range));
     if (compression === 'none') {
-      return { compression, source: createFileSource(range, options.pace, options.onBytes) };
+      return { compression, source: createFileSource(range, options.pace, listenerOf(options)) };
     }
     return openChunks(compression, chunksOf(readRange(range), options), options);
   }
@@ -73,6 +72,21 @@ export async function openInput(fd: number, options: InputOptions): Promise<Inpu
     return openChunks(compressionOf(first), startingWith(first, chunks), options);
   }
   throw new DsecError('invalid-argument', 'the source is not a regular file, pipe or socket');
+}
+
+/** The bytes that tell the compression. */
+export function readStart({ fd, start, end }: FileRange): Buffer {
+  const first = Buffer.alloc(Math.min(MAGIC_BYTES, end - start));
+  return first.subarray(0, readSync(fd, first, 0, first.length, start));
+}
+
+/** What is not compressed is content as it is stored. */
+function listenerOf({ onStored, onContent }: InputOptions): BytesListener | undefined {
+  if (onStored === undefined || onContent === undefined) return onStored ?? onContent;
+  return (bytes) => {
+    onStored(bytes);
+    onContent(bytes);
+  };
 }
 
 function readRange({ fd, start, end }: FileRange): Readable {
@@ -90,7 +104,7 @@ async function* chunksOf(stream: Readable, options: InputOptions): AsyncGenerato
   if (options.pace.signal !== undefined) addAbortSignal(options.pace.signal, stream);
   for await (const chunk of stream) {
     options.pace.count(chunk.length);
-    options.onBytes?.(chunk);
+    options.onStored?.(chunk);
     yield chunk;
   }
 }
@@ -122,7 +136,7 @@ function openChunks(
     gzip: () => gunzip(counted),
     zstd: () => unzstd(counted, options.limits),
   }[compression]();
-  const guarded = guard(decoded, counter, options.limits);
+  const guarded = guard(decoded, counter, options);
   return { compression, source: createChunkSource(guarded, options.pace) };
 }
 
@@ -137,7 +151,7 @@ async function* counting(chunks: AsyncGenerator<Buffer>, counter: { stored: numb
 async function* guard(
   chunks: AsyncIterable<Buffer>,
   counter: { readonly stored: number },
-  limits: ImportLimits,
+  { limits, onContent }: InputOptions,
 ): AsyncGenerator<Buffer> {
   let decoded = 0;
   try {
@@ -149,6 +163,7 @@ async function* guard(
       if (decoded > limits.expansionFreeBytes + counter.stored * limits.expansionMax) {
         throw limitError(`the input expands more than ${limits.expansionMax} times`);
       }
+      onContent?.(chunk);
       yield chunk;
     }
   } catch (thrown) {

@@ -10,7 +10,10 @@ export interface Pace {
   readonly signal: AbortSignal | undefined;
   /** Bytes read from the source so far, as stored there; what is passed over counts as read. */
   readonly bytes: number;
+  /** How many there will be, where that is known. */
+  readonly bytesTotal: number | null;
   count(bytes: number): void;
+  expect(bytesTotal: number): void;
   /**
    * Cheap enough for every entry. `undefined` while there is nothing to do; else a promise that lets the event loop
    * turn once and rejects with `cancelled` after an abort.
@@ -20,14 +23,15 @@ export interface Pace {
 
 export interface PaceOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called a few times a second, with the bytes read so far. */
-  readonly onProgress?: ((bytes: number) => void) | undefined;
+  /** Called a few times a second. */
+  readonly onProgress?: ((pace: Pace) => void) | undefined;
 }
 
 export function createPace({ signal, onProgress }: PaceOptions = {}): Pace {
   let turnedAt = performance.now();
   let toldAt = turnedAt;
   let bytes = 0;
+  let bytesTotal: number | null = null;
 
   const turn = async () => {
     await setImmediate();
@@ -35,20 +39,27 @@ export function createPace({ signal, onProgress }: PaceOptions = {}): Pace {
     turnedAt = performance.now();
     if (turnedAt - toldAt >= PROGRESS_MS) {
       toldAt = turnedAt;
-      onProgress?.(bytes);
+      onProgress?.(pace);
     }
   };
 
-  return {
+  const pace: Pace = {
     signal,
     get bytes() {
       return bytes;
     },
+    get bytesTotal() {
+      return bytesTotal;
+    },
     count(more) {
       bytes += more;
     },
+    expect(total) {
+      bytesTotal = total;
+    },
     due: () => (performance.now() - turnedAt < TURN_MS ? undefined : turn()),
   };
+  return pace;
 }
 
 export function throwIfCancelled(signal: AbortSignal | undefined): void {

@@ -45,15 +45,16 @@ export interface TarReader {
   next(): Promise<TarMember | undefined>;
   /** Gives the content of the current file to `sink`, holes as holes. */
   copyTo(sink: Pick<FileSink, 'write' | 'hole'>): Promise<void>;
-  /** Where the body of the current member begins in the source. */
-  readonly bodyPosition: number;
+  /** Where the stored content of the current member lies in the source, if it was not read. */
+  readonly body: { readonly start: number; readonly bytes: number };
 }
 
 /** A member's body: what is still to be read of it, and how its pieces lie in the file. */
 interface Body {
+  readonly start: number;
   bytes: number;
-  paddingBytes: number;
-  sparse: SparseMap | undefined;
+  readonly paddingBytes: number;
+  readonly sparse: SparseMap | undefined;
 }
 
 /** What a pass over headers has gathered for the member that comes next. */
@@ -75,12 +76,10 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
   const global = emptyPaxFields();
   let globalBytes = 0;
   let headers = 0;
-  let bodyPosition = 0;
-  let body: Body = { bytes: 0, paddingBytes: 0, sparse: undefined };
+  let body: Body = { start: 0, bytes: 0, paddingBytes: 0, sparse: undefined };
 
   const setBody = (bytes: number, sparse?: SparseMap) => {
-    bodyPosition = source.position;
-    body = { bytes, paddingBytes: paddingOf(bytes), sparse };
+    body = { start: source.position, bytes, paddingBytes: paddingOf(bytes), sparse };
   };
 
   const readGlobal = async (header: TarHeader) => {
@@ -112,8 +111,8 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
   };
 
   return {
-    get bodyPosition() {
-      return bodyPosition;
+    get body() {
+      return body;
     },
     async next() {
       await source.skip(body.bytes + body.paddingBytes);
