@@ -1,4 +1,5 @@
 import { assert, DsecError } from '@dsec/std';
+import { type BlobIndex, openBlobIndex } from './blob-index.ts';
 import {
   assertReady,
   type Build,
@@ -11,7 +12,6 @@ import {
   takeHead,
 } from './build.ts';
 import { createChunkStore } from './chunk-store.ts';
-import { type DedupIndex, openDedupIndex } from './dedup-index.ts';
 import { checkDevice, checkTarget, createImportBudget, invalid } from './entry-checks.ts';
 import { chunksOf, encodeDevice } from './format.ts';
 import { sealLayer } from './layer-seal.ts';
@@ -45,7 +45,7 @@ export function createLayerBuilder(options: BuilderOptions): LayerBuilder {
   if (options.dedupSources.length > DEDUP_SOURCES_MAX) {
     throw new DsecError('invalid-argument', `at most ${DEDUP_SOURCES_MAX} dedup sources`);
   }
-  const indexes = options.dedupSources.map(openDedupIndex);
+  const indexes = options.dedupSources.map(({ blobId, index }) => openBlobIndex(blobId, index));
   const build = startBuild(options, indexes);
   return {
     progress: {
@@ -95,7 +95,7 @@ export function createLayerBuilder(options: BuilderOptions): LayerBuilder {
   };
 }
 
-function startBuild(options: BuilderOptions, indexes: readonly DedupIndex[]): Build {
+function startBuild(options: BuilderOptions, indexes: readonly BlobIndex[]): Build {
   const chunks = createChunkStore(options.blob, indexes);
   return {
     limits: options.limits,

@@ -4,8 +4,8 @@
  */
 import { hash } from 'node:crypto';
 import { DsecError } from '@dsec/std';
+import type { BlobIndex } from './blob-index.ts';
 import { type ChunkTable, createChunkTable, OWN_DEVICE } from './chunk-table.ts';
-import type { DedupIndex } from './dedup-index.ts';
 import { BLOCKS_MAX, blocksOf } from './format.ts';
 import { BLOCK_BYTES, type BlobSink, CHUNK_BYTES } from './model.ts';
 
@@ -35,7 +35,7 @@ export interface ChunkRefs {
   at(position: number): number;
 }
 
-export function createChunkStore(blob: BlobSink, sources: readonly DedupIndex[]): ChunkStore {
+export function createChunkStore(blob: BlobSink, sources: readonly BlobIndex[]): ChunkStore {
   const table = createChunkTable();
   const refs = createRefs();
   const cutter: Cutter = {
@@ -95,7 +95,7 @@ export function createChunkStore(blob: BlobSink, sources: readonly DedupIndex[])
 
 interface Cutter {
   readonly blob: BlobSink;
-  readonly sources: readonly DedupIndex[];
+  readonly sources: readonly BlobIndex[];
   readonly table: ChunkTable;
   readonly refs: GrowingRefs;
   /** Complete new chunks that are not yet in the blob, and behind them the chunk that is being filled. */

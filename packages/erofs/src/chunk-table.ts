@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DsecError, digestOfHex } from '@dsec/std';
-import { DIGEST_BYTES, INDEX_ENTRY_BYTES } from './dedup-index.ts';
+import { DIGEST_BYTES, INDEX_ENTRY_BYTES } from './blob-index.ts';
 import type { BuiltBlob } from './model.ts';
 
 /** Device 0 is the blob that is being written; device n is the n-th dedup source. */

@@ -1,4 +1,16 @@
+export { type BlobIndex, type IndexedChunk, openBlobIndex, verifyBlob } from './blob-index.ts';
 export * from './blob-sink.ts';
 export * from './builder.ts';
+export type { LayerDevice } from './encode.ts';
+export * from './image.ts';
+export * from './image-content.ts';
+export * from './image-directory.ts';
+export * from './image-inode.ts';
+export { readXattrs } from './image-xattrs.ts';
+export * from './layer-digest.ts';
+export * from './merge.ts';
 export * from './model.ts';
+export * from './reencode.ts';
+export * from './validate.ts';
+export * from './walk.ts';
 export { keepXattr, type XattrVerdict } from './xattr-policy.ts';

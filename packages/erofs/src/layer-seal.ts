@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { assert, digestOfHex } from '@dsec/std';
+import type { BlobIndex } from './blob-index.ts';
 import type { Build } from './build.ts';
 import { type ChunkStore, HOLE } from './chunk-store.ts';
 import { type ChunkTable, describeBlob, OWN_DEVICE } from './chunk-table.ts';
-import type { DedupIndex } from './dedup-index.ts';
 import { type ChunkMap, encodeImage, type LayerDevice } from './encode.ts';
 import { chunksOf } from './format.ts';
 import { type BuiltLayer, CHUNK_BYTES, type DedupSource, type LayerStats } from './model.ts';
@@ -14,7 +14,7 @@ import { hashTree } from './tree-digest.ts';
 export function sealLayer(
   build: Build,
   sources: readonly DedupSource[],
-  indexes: readonly DedupIndex[],
+  indexes: readonly BlobIndex[],
 ): BuiltLayer {
   const { chunks, root, limits, budget } = build;
   const { table, refs } = chunks;
@@ -46,9 +46,9 @@ export function sealLayer(
   return {
     meta,
     layerId: digestOfHex(createHash('sha256').update(meta).digest('hex')),
-    treeDigest: hashTree(root, (position) => {
-      const chunk = refs.at(position);
-      return chunk === HOLE ? undefined : table.digest(chunk);
+    treeDigest: hashTree(root, {
+      isHole: (position) => refs.at(position) === HOLE,
+      digest: (position) => table.digest(refs.at(position)),
     }),
     blob,
     devices,

@@ -18,16 +18,20 @@
  */
 import { createHash } from 'node:crypto';
 import { type Digest, digestOfHex } from '@dsec/std';
-import { chunksOf, decodeDevice, rowOf } from './format.ts';
-import type { ByteString } from './model.ts';
+import { blocksOf, CHUNK_BLOCKS, chunksOf, decodeDevice, rowOf } from './format.ts';
+import { type ByteString, CHUNK_BYTES } from './model.ts';
 import type { DirectoryInode, FileInode, Inode } from './tree.ts';
 
 const VERSION = 'dsec-tree-1\n';
 const SAME_INODE = 8;
 const DIRECTORY_END = 0xffff;
 
-/** The digest of a chunk at a position of the tree's chunk list; undefined for a hole. */
-export type ChunkDigests = (position: number) => Uint8Array | undefined;
+/** The chunks of a tree by their position in its chunk list. */
+export interface ChunkDigests {
+  isHole(position: number): boolean;
+  /** `blocks` is the length of the chunk, padded. The result is used before the next call. */
+  digest(position: number, blocks: number): Uint8Array;
+}
 
 interface Frame {
   readonly directory: DirectoryInode;
@@ -36,13 +40,13 @@ interface Frame {
 }
 
 /** Hashes a tree that `inodesInOrder` has sorted, in one pass, with memory for its depth and its hard links. */
-export function hashTree(root: DirectoryInode, digestOf: ChunkDigests): Digest {
+export function hashTree(root: DirectoryInode, chunks: ChunkDigests): Digest {
   const out = createHashWriter();
   const firstRecord = new Map<Inode, number>();
   let records = 0;
 
   const writeRecord = (name: ByteString, inode: Inode) => {
-    out.bytes(name, 2);
+    out.text(name, 2);
     const first = firstRecord.get(inode);
     if (first !== undefined) {
       out.uint(SAME_INODE, 1);
@@ -51,12 +55,12 @@ export function hashTree(root: DirectoryInode, digestOf: ChunkDigests): Digest {
       if (inode.names > 1) firstRecord.set(inode, records);
       out.uint(rowOf(inode.kind).direntType, 1);
       writeHead(out, inode);
-      writeBody(out, inode, digestOf);
+      writeBody(out, inode, chunks);
     }
     records += 1;
   };
 
-  out.raw(VERSION);
+  out.raw(Buffer.from(VERSION));
   writeRecord('', root);
   const stack: Frame[] = [{ directory: root, names: root.order, next: 0 }];
   for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
@@ -84,17 +88,18 @@ function writeHead(out: HashWriter, inode: Inode): void {
   out.uint(inode.mtimeNsec, 4);
   out.uint(inode.xattrs.list.length, 4);
   for (const { name, value } of inode.xattrs.list) {
-    out.bytes(name, 2);
-    out.bytes(value.toString('latin1'), 4);
+    out.text(name, 2);
+    out.uint(value.length, 4);
+    out.raw(value);
   }
 }
 
-function writeBody(out: HashWriter, inode: Inode, digestOf: ChunkDigests): void {
+function writeBody(out: HashWriter, inode: Inode, chunks: ChunkDigests): void {
   if (inode.kind === 'file') {
     out.uint(inode.sizeBytes, 8);
-    writeChunks(out, inode, digestOf);
+    writeChunks(out, inode, chunks);
   } else if (inode.kind === 'symlink') {
-    out.bytes(inode.target, 4);
+    out.text(inode.target, 4);
   } else if (inode.kind === 'char' || inode.kind === 'block') {
     const { major, minor } = decodeDevice(inode.device);
     out.uint(major, 4);
@@ -102,16 +107,17 @@ function writeBody(out: HashWriter, inode: Inode, digestOf: ChunkDigests): void 
   }
 }
 
-function writeChunks(out: HashWriter, file: FileInode, digestOf: ChunkDigests): void {
+function writeChunks(out: HashWriter, file: FileInode, chunks: ChunkDigests): void {
   const end = file.chunkStart + chunksOf(file.sizeBytes);
+  const lastBlocks = blocksOf(file.sizeBytes % CHUNK_BYTES) || CHUNK_BLOCKS;
   for (let start = file.chunkStart; start < end; ) {
-    const isData = digestOf(start) !== undefined;
+    const isHole = chunks.isHole(start);
     let stop = start + 1;
-    while (stop < end && (digestOf(stop) !== undefined) === isData) stop += 1;
-    out.uint(isData ? 1 : 0, 1);
+    while (stop < end && chunks.isHole(stop) === isHole) stop += 1;
+    out.uint(isHole ? 0 : 1, 1);
     out.uint(stop - start, 4);
-    for (let position = start; isData && position < stop; position += 1) {
-      out.raw((digestOf(position) as Buffer).toString('latin1'));
+    for (let position = start; !isHole && position < stop; position += 1) {
+      out.raw(chunks.digest(position, position === end - 1 ? lastBlocks : CHUNK_BLOCKS));
     }
     start = stop;
   }
@@ -122,13 +128,14 @@ interface HashWriter {
   uint(value: number, width: 1 | 2 | 4 | 8): void;
   int64(value: number): void;
   /** A length of `width` bytes, then the bytes. */
-  bytes(value: ByteString, width: 2 | 4): void;
-  raw(value: ByteString): void;
+  text(value: ByteString, width: 2 | 4): void;
+  raw(value: Uint8Array): void;
   finish(): Digest;
 }
 
 function createHashWriter(): HashWriter {
   const hash = createHash('sha256');
+  // Longer than any name, target or xattr value.
   const buffer = Buffer.alloc(64 * 1024);
   let used = 0;
 
@@ -146,24 +153,21 @@ function createHashWriter(): HashWriter {
     }
     used += width;
   };
-  const raw = (value: ByteString) => {
-    for (let offset = 0; offset < value.length; offset += buffer.length) {
-      const part = value.slice(offset, offset + buffer.length);
-      reserve(part.length);
-      used += buffer.write(part, used, 'latin1');
-    }
-  };
-
   return {
     uint,
-    raw,
     int64(value) {
       reserve(8);
       used = buffer.writeBigInt64LE(BigInt(value), used);
     },
-    bytes(value, width) {
+    text(value, width) {
       uint(value.length, width);
-      raw(value);
+      reserve(value.length);
+      used += buffer.write(value, used, 'latin1');
+    },
+    raw(value) {
+      reserve(value.length);
+      buffer.set(value, used);
+      used += value.length;
     },
     finish() {
       hash.update(buffer.subarray(0, used));
