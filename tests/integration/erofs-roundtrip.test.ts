@@ -1,0 +1,63 @@
+/** Random trees: what the kernel, our reader and fsck.erofs see of a layer is what went in. */
+import { readFileSync } from 'node:fs';
+import { treeDigestOfData, validateLayer } from '@dsec/erofs';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { expectedListing, feed, type Tree, trees } from './erofs-tree.ts';
+import {
+  fsck,
+  isLong,
+  isRoot,
+  LIMITS,
+  listHost,
+  listImage,
+  mountLayer,
+  openFiles,
+  openWorkshop,
+  oracle,
+  plain,
+  withMount,
+} from './erofs-world.ts';
+
+const workshop = openWorkshop();
+afterAll(() => workshop.remove());
+const parameters = { seed: 20_260_101, numRuns: isLong ? 2000 : 60 };
+const fsckPath = oracle('fsck.erofs');
+if (!isRoot) console.warn('erofs-roundtrip: no mounts, since they need root');
+if (fsckPath === undefined) console.warn('erofs-roundtrip: no fsck.erofs, since it was not found');
+
+function check(tree: Tree): void {
+  const layer = workshop.build((builder) => feed(builder, tree));
+  const { built, metaPath, blobPath } = layer;
+  const blobs = built.blob === undefined ? [] : [blobPath];
+  const expected = plain(expectedListing(tree));
+
+  const valid = validateLayer(
+    built.meta,
+    { deviceBlocks: built.devices.map((d) => d.blocks) },
+    LIMITS,
+  );
+  expect(valid.entries).toBe(Object.keys(expected).length - 1);
+  const opened = openFiles(metaPath, blobs);
+  try {
+    expect(plain(listImage(opened.image))).toEqual(expected);
+    expect(treeDigestOfData(valid, opened.image.devices)).toBe(built.treeDigest);
+  } finally {
+    opened.close();
+  }
+  if (isRoot) {
+    expect(plain(withMount(mountLayer(metaPath, blobs), listHost))).toEqual(expected);
+  }
+  if (fsckPath !== undefined) expect(fsck(fsckPath, metaPath, blobs)).toBe('');
+
+  const again = workshop.build((builder) => feed(builder, tree));
+  expect(again.built.layerId).toBe(built.layerId);
+  expect(Buffer.compare(readFileSync(again.metaPath), readFileSync(metaPath))).toBe(0);
+  expect(Buffer.compare(readFileSync(again.blobPath), readFileSync(blobPath))).toBe(0);
+}
+
+describe('a random tree', () => {
+  it('is seen as it went in, and written twice gives the same bytes', () => {
+    fc.assert(fc.property(trees({ hides: true }), check), parameters);
+  });
+});
