@@ -1,6 +1,6 @@
 // @ts-check
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { BootstrapFailure } from './failure.mjs';
 import { digestOf, readStamp, writeStamp } from './stamp.mjs';
 import { workspaceFolders } from './workspaces.mjs';
@@ -118,10 +118,14 @@ async function brokenModules({ root, run }) {
  */
 function failureOf(result, what) {
   if (OFFLINE.test(result.tail)) {
+    const remedy = /gyp ERR/.test(result.tail)
+      ? `node-gyp needs the headers of Node ${process.versions.node}: install them to ` +
+        `${dirname(dirname(process.execPath))}/include/node, or let this machine reach Node's downloads`
+      : 'connect this machine to the registry (or set one with npm config) and start again';
     return new BootstrapFailure(
       'offline',
-      `${what} could not reach the npm registry:\n${result.tail}`,
-      'connect this machine to the registry (or set one with npm config) and start again',
+      `${what} is cut off from the network:\n${result.tail}`,
+      remedy,
     );
   }
   const how = result.timedOut

@@ -1,0 +1,159 @@
+// @ts-check
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * @typedef {object} Suite
+ * @property {string} name As in `--only` and in tests/floors.json.
+ * @property {string} about What it shows.
+ * @property {number} limitS How long it may take; ten times as much with `--long`.
+ * @property {readonly SuiteStep[]} steps Run one after another.
+ * @property {boolean} [privateMounts] Runs in a mount namespace of its own, with DSEC_TEST_PRIVATE_MOUNTS=1 (needs
+ *   root; tests that mount skip themselves without it).
+ */
+
+/**
+ * @typedef {object} SuiteStep One command. How its tests are counted depends on `counts`.
+ * @property {string} name
+ * @property {readonly string[]} command
+ * @property {'itself' | 'vitest' | 'junit' | 'tap'} counts `itself`: the command is one test. `vitest`: our reporter
+ *   tells on descriptor 3. `junit`: it writes XML to the file in $DSEC_TEST_JUNIT. `tap`: it prints TAP lines, or is
+ *   one test if it prints none.
+ * @property {(root: string) => string | undefined} [absent] Why there is nothing to run here, if so.
+ * @property {Readonly<Record<string, string>>} [env]
+ */
+
+const NODE = process.execPath;
+const VITEST = 'node_modules/vitest/vitest.mjs';
+const TSC = 'node_modules/typescript/bin/tsc';
+
+/** Inputs for each fuzzer of native/. */
+const NATIVE_FUZZ_RUNS = { short: 100_000, long: 20_000_000 };
+
+/**
+ * Every suite, in the order in which they run: those that fail fastest come first.
+ *
+ * @param {boolean} long
+ * @returns {readonly Suite[]}
+ */
+export function suites(long) {
+  const runs = NATIVE_FUZZ_RUNS[long ? 'long' : 'short'];
+  return [
+    {
+      name: 'static',
+      about: 'types, format, house rules, generated files',
+      limitS: 300,
+      steps: [
+        itself('types of the sources', [NODE, TSC, '-b']),
+        itself('types of tests and tools', [NODE, TSC, '-p', 'tsconfig.test.json']),
+        itself('lint and format', [
+          NODE,
+          'node_modules/@biomejs/biome/bin/biome',
+          'ci',
+          '--error-on-warnings',
+          '.',
+        ]),
+        {
+          ...itself('generated files are fresh', [NODE, 'tools/generate/main.mjs', '--check']),
+          absent: needsFile('tools/generate/main.mjs'),
+        },
+        vitest('static'),
+      ],
+    },
+    {
+      name: 'unit',
+      about: 'every package and tool by itself',
+      limitS: 600,
+      steps: [vitest('unit')],
+    },
+    {
+      name: 'native',
+      about: 'the C sources under sanitizers, then fuzzed',
+      limitS: 300,
+      steps: [
+        {
+          name: 'make test',
+          command: ['make', '-C', 'native', 'test'],
+          counts: 'tap',
+          absent: needsFile('native/Makefile'),
+        },
+        {
+          name: 'make fuzz',
+          command: ['make', '-C', 'native', 'fuzz', `RUNS=${runs}`],
+          counts: 'tap',
+          absent: needsFile('native/Makefile'),
+        },
+      ],
+    },
+    {
+      name: 'python',
+      about: 'the Python models and SDK',
+      limitS: 300,
+      steps: [
+        {
+          name: 'pytest',
+          command: [
+            '.venv/bin/python',
+            '-m',
+            'pytest',
+            '-q',
+            '-p',
+            'no:cacheprovider',
+            '--junitxml',
+            '$DSEC_TEST_JUNIT',
+            'python',
+          ],
+          counts: 'junit',
+          absent: needsFile('python/requirements-dev.txt'),
+        },
+      ],
+    },
+    {
+      name: 'integration',
+      about: 'packages together on this kernel, with real mounts',
+      limitS: 600,
+      privateMounts: true,
+      steps: [vitest('integration')],
+    },
+    { name: 'fuzz', about: 'hostile input, bounded', limitS: 600, steps: [vitest('fuzz')] },
+    {
+      name: 'chaos',
+      about: 'kills and races',
+      limitS: 600,
+      privateMounts: true,
+      steps: [vitest('chaos')],
+    },
+    {
+      name: 'lab',
+      about: 'privileged tests in a guest with Linux 6.12',
+      limitS: 900,
+      steps: [vitest('lab')],
+    },
+  ];
+}
+
+/** @param {string} name @param {readonly string[]} command @returns {SuiteStep} */
+function itself(name, command) {
+  return { name, command, counts: 'itself' };
+}
+
+/** @param {string} project @returns {SuiteStep} */
+function vitest(project) {
+  const command = [
+    NODE,
+    VITEST,
+    'run',
+    '--project',
+    project,
+    '--reporter',
+    './tools/test/vitest-reporter.mjs',
+    '--passWithNoTests',
+  ];
+  return { name: project, command, counts: 'vitest' };
+}
+
+/** @param {string} path */
+function needsFile(path) {
+  return (/** @type {string} */ root) =>
+    existsSync(join(root, path)) ? undefined : `there is no ${path}`;
+}
