@@ -18,14 +18,20 @@ export interface FrameDecoderOptions {
   readonly from: FrameSide;
   /** A lower limit than the protocol's own for every payload. */
   readonly payloadBytesMax?: number;
+  /**
+   * Gives the data of a frame that spans chunks piece by piece, each as a data frame with its own offset,
+   * instead of copying it together: for a reader of bytes the two are the same, and bulk data is never
+   * copied or held.
+   */
+  readonly splitData?: boolean;
 }
 
 export interface FrameDecoder<Frame> {
   /**
-   * Takes the next bytes of the stream and returns the frames that are now complete, in order. Data and byte fields are
-   * views of `chunk` where a frame lies within it, so the caller must not reuse the chunk. Throws `protocol` at the
-   * first violation, and again at every later call: what follows a violation has no meaning, and frames before it in
-   * the same chunk are dropped.
+   * Takes the next bytes of the stream and returns the frames that are now complete, in order. Data and
+   * byte fields are views of `chunk` where a frame lies within it, so the caller must not reuse the chunk.
+   * Throws `protocol` at the first violation, and again at every later call: what follows a violation has
+   * no meaning, and frames before it in the same chunk are dropped.
    */
   push(chunk: Uint8Array): Frame[];
   /** Throws `protocol` when the stream ended inside a frame. */
@@ -80,11 +86,30 @@ export function createFrameDecoder<P extends FrameProtocol>(
   function takeHeld(): AnyFrame | undefined {
     if (header === undefined || payloadUsed < header.length) return undefined;
     const frame = readFrame(header, payload ?? Buffer.alloc(0));
+    forgetHeld();
+    return frame;
+  }
+
+  function forgetHeld(): void {
     header = undefined;
     payload = undefined;
     headUsed = 0;
     payloadUsed = 0;
-    return frame;
+  }
+
+  /** With `splitData`: what `chunk` has of the held data frame, as a frame of its own. */
+  function takePiece(chunk: Buffer, at: number) {
+    if (options.splitData !== true || header === undefined) return undefined;
+    const bytes = Math.min(header.length - payloadUsed, chunk.length - at);
+    if (header.named.definition.message !== undefined || bytes === 0) return undefined;
+    const { named, stream, epoch } = header;
+    const offset = header.offset + payloadUsed;
+    const data = chunk.subarray(at, at + bytes);
+    payloadUsed += bytes;
+    const isLast = payloadUsed === header.length;
+    const end = header.end && isLast;
+    if (isLast) forgetHeld();
+    return { type: named.name, stream, epoch, offset, end, data };
   }
 
   function decode(chunk: Buffer): AnyFrame[] {
@@ -99,6 +124,12 @@ export function createFrameDecoder<P extends FrameProtocol>(
           at = end;
           continue;
         }
+      }
+      const piece = takePiece(chunk, at);
+      if (piece !== undefined) {
+        frames.push(piece);
+        at += piece.data.length;
+        continue;
       }
       at += fill(chunk, at);
       const frame = takeHeld();
