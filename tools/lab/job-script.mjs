@@ -1,0 +1,80 @@
+// @ts-check
+
+const REPORT = '/run/report.json';
+
+/**
+ * The shell script of a job that runs one command with some of our environment.
+ *
+ * @param {readonly string[]} command
+ * @param {Readonly<Record<string, string | undefined>>} env Of ours; what it says of DSec and of colours is passed on.
+ */
+export function commandScript(command, env) {
+  return `${exports(env)}exec ${command.map(quoted).join(' ')}\n`;
+}
+
+/**
+ * The job that runs the lab's test suite and hands over vitest's report.
+ *
+ * @param {readonly string[]} filters Names of test files, in part; none means all.
+ * @param {Readonly<Record<string, string | undefined>>} env As above.
+ */
+export function suiteScript(filters, env) {
+  const vitest = ['node', 'node_modules/vitest/vitest.mjs', 'run', '--project', 'lab'];
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
+  return [
+    `${exports(env)}${[...vitest, ...reporters, ...filters].map(quoted).join(' ')}`,
+    'code=$?',
+    `[ -f ${REPORT} ] && cat ${REPORT} >/dev/virtio-ports/lab.report`,
+    'exit $code',
+    '',
+  ].join('\n');
+}
+
+/**
+ * A person's shell on the guest's second console, which is our terminal.
+ *
+ * @param {{ columns?: number, rows?: number }} size
+ * @param {Readonly<Record<string, string | undefined>>} env As above.
+ */
+export function shellScript({ columns = 80, rows = 24 }, env) {
+  return [
+    `${exports(env)}export TERM=${quoted(env.TERM ?? 'linux')}`,
+    `stty rows ${rows} columns ${columns} </dev/hvc0`,
+    // A session of its own, so that the terminal becomes its controlling one.
+    'exec setsid -c -w bash -il </dev/hvc0 >/dev/hvc0 2>&1',
+    '',
+  ].join('\n');
+}
+
+/**
+ * vitest's report with the guest's paths turned into ours.
+ *
+ * @param {string} text JSON.
+ * @param {string} guestRoot
+ * @param {string} ourRoot
+ * @returns {string} JSON.
+ */
+export function localReport(text, guestRoot, ourRoot) {
+  const report = JSON.parse(text);
+  for (const result of report.testResults) {
+    if (result.name.startsWith(`${guestRoot}/`)) {
+      result.name = ourRoot + result.name.slice(guestRoot.length);
+    }
+  }
+  return JSON.stringify(report);
+}
+
+/** @param {Readonly<Record<string, string | undefined>>} env */
+function exports(env) {
+  const passed = Object.entries(env).filter(([name]) =>
+    /^(DSEC_\w+|CI|NO_COLOR|FORCE_COLOR)$/.test(name),
+  );
+  return [...passed, ['DSEC_LAB', '1']]
+    .map(([name, value]) => `export ${name}=${quoted(value ?? '')}\n`)
+    .join('');
+}
+
+/** @param {string} word */
+function quoted(word) {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
