@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { asDsecError, type Digest, DsecError, digestOfHex } from '@dsec/std';
-import type { Static, TSchema } from 'typebox';
-import { Check, Errors } from 'typebox/value';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 
@@ -58,27 +56,6 @@ export async function readBounded(path: string, bytesMax: number): Promise<Buffe
   } finally {
     await handle.close();
   }
-}
-
-/** Reads a JSON document of a known shape. Anything else in its place is `data-loss`. */
-export async function readJson<Schema extends TSchema>(
-  path: string,
-  schema: Schema,
-  bytesMax: number,
-): Promise<Static<Schema>> {
-  const text = (await readBounded(path, bytesMax)).toString('utf8');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    throw new DsecError('data-loss', `${path} is not JSON`, { cause: thrown });
-  }
-  if (!Check(schema, value)) {
-    const [first] = Errors(schema, value);
-    const where = first === undefined ? '' : `: ${first.instancePath || '/'} ${first.message}`;
-    throw new DsecError('data-loss', `${path} has a wrong shape${where}`);
-  }
-  return value;
 }
 
 export function digestOf(bytes: Uint8Array): Digest {

@@ -1,8 +1,9 @@
 import { type Digest, DsecError } from '@dsec/std';
 import { LAYER_KINDS, type LayerKind, parseLayerRef } from './layer-ref.ts';
 import { PLAN_LAYERS_MAX } from './mount-plan.ts';
-import { type ImageConfig, type RefRecord, resolveRef } from './ref-store.ts';
-import type { LayerStore } from './store-directory.ts';
+import { type RefRecord, resolveRef } from './ref-store.ts';
+import type { ImageMetadata } from './sources/index.ts';
+import type { LayerStore } from './store-layout.ts';
 
 /** A layer of an environment as it was when the environment was resolved; floating no more. */
 export interface ResolvedLayer {
@@ -19,7 +20,7 @@ export interface ResolvedEnvironment {
   /** In composition order: base, workspace, toolkits, diffs; within a kind as the caller gave them. */
   readonly layers: readonly ResolvedLayer[];
   /** How the base's image wants processes started, if it said so. */
-  readonly image: ImageConfig | null;
+  readonly image: ImageMetadata | null;
 }
 
 /**

@@ -1,1 +1,62 @@
-export {};
+/** Layers: made by import, kept in a store, named by refs, composed into the root of a sandbox. */
+export { CRASH_POINTS, type CrashPoint } from './crash-point.ts';
+export {
+  type ResolvedEnvironment,
+  type ResolvedLayer,
+  resolveEnvironment,
+} from './environment.ts';
+export type { ImportedLayer } from './import-job.ts';
+export { type ImportLayerOptions, importLayer } from './import-layer.ts';
+export { type LayerDescription, listLayers, showLayer } from './layer-list.ts';
+export {
+  formatLayerRef,
+  isFloating,
+  LAYER_KINDS,
+  type LayerKind,
+  type LayerRef,
+  type LayerSelector,
+  parseLayerRef,
+  parseLayerSelector,
+} from './layer-ref.ts';
+export type { LayerManifest } from './manifest.ts';
+export {
+  type LayerMountPlan,
+  type MountForm,
+  type MountPlan,
+  type MountPlanInput,
+  PLAN_LAYERS_MAX,
+  planMounts,
+  type RootPlan,
+  type UpperPlan,
+} from './mount-plan.ts';
+export {
+  type NodeEffects,
+  type NodeLayers,
+  type NodeLayersOptions,
+  openNodeLayers,
+} from './node-layers.ts';
+export {
+  findRef,
+  listRefs,
+  type RefFilter,
+  type RefRecord,
+  removeRef,
+  resolveRef,
+} from './ref-store.ts';
+export { type ComposedRoot, composeRoot } from './root-composer.ts';
+export type { SharedLease } from './shared-pool.ts';
+export * from './sources/index.ts';
+export {
+  createLayerStore,
+  openLayerStore,
+  readManifest,
+  sweepLayerStore,
+} from './store-directory.ts';
+export type { LayerStore } from './store-layout.ts';
+export {
+  type VerifyOptions,
+  type VerifyProblem,
+  type VerifyReport,
+  verifyLayer,
+} from './verify-layer.ts';
+export type { LayerProgress } from './worker-job.ts';

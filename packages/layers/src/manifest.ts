@@ -2,8 +2,6 @@ import { BLOCK_BYTES, type BuiltLayer } from '@dsec/erofs';
 import { type Digest, DsecError, MIB } from '@dsec/std';
 import { type Static, Type } from 'typebox';
 
-/** A manifest or ref of more bytes is not one of ours. */
-export const RECORD_BYTES_MAX = MIB;
 /** Metadata of more bytes is neither written nor read: about 10 million entries. */
 export const META_BYTES_MAX = 2048 * MIB;
 /** The kernel's device table takes 65,535; a layer is compacted long before this. */
@@ -73,10 +71,6 @@ export function manifestOf(built: BuiltLayer): LayerManifest {
     })),
     stats: { ...built.stats },
   };
-}
-
-export function encodeRecord(record: object): string {
-  return `${JSON.stringify(record, null, 2)}\n`;
 }
 
 /** Throws `data-loss` when a manifest contradicts itself or the name under which it was found. */

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { type Digest, DsecError, hexOfDigest } from '@dsec/std';
+import { type Digest, DsecError } from '@dsec/std';
 import { LAYER_KINDS, type LayerKind } from './layer-ref.ts';
 import type { LayerManifest } from './manifest.ts';
+import { blobPaths, nodeLayerPaths } from './store-layout.ts';
 
 /**
  * How the overlay is given its layers. `descriptor`: as detached mounts that are in no mount table (kernel 6.13 and
@@ -12,6 +13,13 @@ export type MountForm = 'descriptor' | 'path';
 /** The kernel takes 500 lower layers; beyond some dozens every lookup of an absent name becomes slow. */
 export const PLAN_LAYERS_MAX = 64;
 
+export interface DevicePlan {
+  readonly blobId: Digest;
+  readonly blocks: number;
+  readonly path: string;
+  readonly bytes: number;
+}
+
 /** One EROFS mount of a node. The same layer is planned alike for every sandbox, so that they share the mount. */
 export interface LayerMountPlan {
   readonly layerId: Digest;
@@ -19,7 +27,7 @@ export interface LayerMountPlan {
   readonly metaPath: string;
   readonly metaBytes: number;
   /** Data files in the order of the device table, used where they are in the store. */
-  readonly devices: readonly { readonly path: string; readonly bytes: number }[];
+  readonly devices: readonly DevicePlan[];
   /** Where the mount is attached in the `path` form. */
   readonly mountPath: string;
 }
@@ -79,24 +87,15 @@ export function planMounts(input: MountPlanInput): MountPlan {
   };
 }
 
-/** The file names of a node directory, which `openNodeLayers` fills. */
-export function nodeLayerPaths(nodeDirectory: string, layerId: Digest) {
-  const hex = hexOfDigest(layerId);
-  return {
-    meta: join(nodeDirectory, 'layers', `${hex}.erofs`),
-    mount: join(nodeDirectory, 'mounts', hex),
-  };
-}
-
 function planLayer(input: MountPlanInput, manifest: LayerManifest): LayerMountPlan {
   const paths = nodeLayerPaths(input.nodeDirectory, manifest.layerId);
   return {
     layerId: manifest.layerId,
     metaPath: paths.meta,
     metaBytes: manifest.metaBytes,
-    devices: manifest.devices.map(({ blobId, bytes }) => ({
-      path: join(input.storeRoot, 'blobs', hexOfDigest(blobId), 'data'),
-      bytes,
+    devices: manifest.devices.map((device) => ({
+      ...device,
+      path: blobPaths({ root: input.storeRoot }, device.blobId).data,
     })),
     mountPath: paths.mount,
   };

@@ -4,20 +4,21 @@ import { BLOCK_BYTES, type BuiltBlob, type BuiltLayer } from '@dsec/erofs';
 import { syncDirectory } from '@dsec/linux';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
 import { crashPoint } from './crash-point.ts';
-import { createFile, digestOf, readBounded, syncFile } from './durable-file.ts';
+import { createFile, readBounded, syncFile } from './durable-file.ts';
 import type { LayerRef } from './layer-ref.ts';
-import { encodeRecord, manifestOf } from './manifest.ts';
+import { manifestOf } from './manifest.ts';
+import { readMetadata } from './node-metadata.ts';
+import { encodeRecord } from './record-file.ts';
 import { checkRefIsFree, commitRef, prepareRef, type RefRecord } from './ref-store.ts';
 import type { Stage } from './stage.ts';
+import { checkBlobFile, readManifest } from './store-directory.ts';
 import {
   blobPaths,
   blobsDirectory,
-  checkBlobFile,
   type LayerStore,
   layerPaths,
   layersDirectory,
-  readManifest,
-} from './store-directory.ts';
+} from './store-layout.ts';
 
 /**
  * Publishing (THREATS I6). Everything that needs space is written and synced in the stage first. Then three steps, each
@@ -139,8 +140,5 @@ async function checkPublishedBlob(store: LayerStore, blob: BuiltBlob): Promise<v
 
 async function checkPublishedLayer(store: LayerStore, layerId: Digest): Promise<void> {
   const manifest = await readManifest(store, layerId);
-  const found = digestOf(await readBounded(layerPaths(store, layerId).meta, manifest.metaBytes));
-  if (found !== layerId) {
-    throw new DsecError('data-loss', `metadata of ${layerId} in the store has digest ${found}`);
-  }
+  await readMetadata(layerPaths(store, layerId).meta, manifest);
 }

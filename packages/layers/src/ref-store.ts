@@ -4,7 +4,6 @@ import { syncDirectory } from '@dsec/linux';
 import { asDsecError, DsecError } from '@dsec/std';
 import { type Static, Type } from 'typebox';
 import { crashPoint } from './crash-point.ts';
-import { readJson } from './durable-file.ts';
 import {
   formatLayerRef,
   isFloating,
@@ -17,24 +16,22 @@ import {
   selectVersion,
   sortVersions,
 } from './layer-ref.ts';
-import { DigestSchema, RECORD_BYTES_MAX } from './manifest.ts';
-import { type LayerStore, refPaths, refsDirectory } from './store-directory.ts';
+import { DigestSchema } from './manifest.ts';
+import { RECORD_BYTES_MAX, readJson } from './record-file.ts';
+import type { ImageMetadata } from './sources/index.ts';
+import { type LayerStore, refPaths, refsDirectory } from './store-layout.ts';
 
 /** One directory of the store holds at most this many names; more are refused when listed. */
 const NAMES_MAX = 1_000_000;
 const FORMAT = 1;
-const Text = Type.String({ maxLength: 65_536 });
+const Text = Type.String({ maxLength: RECORD_BYTES_MAX });
 const closed = { additionalProperties: false };
 
+const Texts = Type.Array(Text, { maxItems: 65_536 });
+
 /** How the image that a layer came from wants its processes started. Advice to whoever creates a sandbox. */
-const ImageConfigSchema = Type.Object(
-  {
-    /** `NAME=value` strings. */
-    env: Type.Array(Text, { maxItems: 4096 }),
-    workdir: Text,
-    user: Text,
-  },
-  closed,
+const ImageSchema = Type.Unsafe<ImageMetadata>(
+  Type.Object({ env: Texts, workdir: Text, user: Text, entrypoint: Texts, command: Texts }, closed),
 );
 
 /** Where the content came from, and the digest of what was read there, if that has one. */
@@ -53,14 +50,13 @@ export const RefRecordSchema = Type.Object(
     ref: Type.String({ maxLength: 512 }),
     layerId: DigestSchema,
     treeDigest: DigestSchema,
-    image: Type.Union([ImageConfigSchema, Type.Null()]),
+    image: Type.Union([ImageSchema, Type.Null()]),
     source: ProvenanceSchema,
     createdAtMs: Type.Integer({ minimum: 0 }),
   },
   closed,
 );
 
-export type ImageConfig = Static<typeof ImageConfigSchema>;
 export type Provenance = Static<typeof ProvenanceSchema>;
 export type RefRecord = Static<typeof RefRecordSchema>;
 
@@ -73,7 +69,7 @@ export async function findRef(store: LayerStore, ref: LayerRef): Promise<RefReco
   const path = refPaths(store, ref).file;
   let record: RefRecord;
   try {
-    record = await readJson(path, RefRecordSchema, RECORD_BYTES_MAX);
+    record = await readJson(path, RefRecordSchema);
   } catch (thrown) {
     const error = asDsecError(thrown);
     if (error.code === 'not-found') return undefined;

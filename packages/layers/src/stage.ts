@@ -13,7 +13,6 @@ import {
   systemRandom,
 } from '@dsec/std';
 import { crashPoint } from './crash-point.ts';
-import { encodeRecord } from './manifest.ts';
 
 /**
  * A stage is a directory where one process prepares what it will publish by rename: in a store's `tmp/`, or in a node
@@ -44,7 +43,7 @@ export async function createStage(stagesDirectory: string, name: string): Promis
     throw new DsecError('conflict', `stage ${path} is being swept`);
   }
   // For people: liveness is the lock.
-  await owner.writeFile(encodeRecord({ pid: process.pid, hostname: hostname() }));
+  await owner.writeFile(JSON.stringify({ pid: process.pid, hostname: hostname() }));
   crashPoint('stage.after-owner');
   return {
     path,

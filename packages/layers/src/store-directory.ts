@@ -1,30 +1,12 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { syncDirectory } from '@dsec/linux';
-import { asDsecError, type Digest, DsecError, hexOfDigest } from '@dsec/std';
-import { openRegularFile, readJson } from './durable-file.ts';
-import type { LayerRef } from './layer-ref.ts';
-import {
-  checkManifest,
-  type LayerManifest,
-  LayerManifestSchema,
-  RECORD_BYTES_MAX,
-} from './manifest.ts';
-
-/**
- * A layer store: one directory, on a local disk or on a file system that several nodes share. It needs rename and link
- * to be atomic; it needs no daemon and no lock for reading. Layout:
- *
- *     layers/<layerId>/{meta.erofs, layer.json}
- *     blobs/<blobId>/{data, index}
- *     refs/<kind>/<name>/<version>
- *     tmp/<random>/{owner, …}        work in progress, swept when its owner is dead
- *
- * Ids are the 64 hex digits of a digest. Nothing that a digest names is ever written again.
- */
-export interface LayerStore {
-  readonly root: string;
-}
+import { asDsecError, type Digest, DsecError } from '@dsec/std';
+import { openRegularFile } from './durable-file.ts';
+import { checkManifest, type LayerManifest, LayerManifestSchema } from './manifest.ts';
+import { readJson } from './record-file.ts';
+import { type SweepOptions, sweepStages } from './stage.ts';
+import { blobPaths, type LayerStore, layerPaths, stagesDirectory } from './store-layout.ts';
 
 const TOP_DIRECTORIES = ['layers', 'blobs', 'refs', 'tmp'] as const;
 
@@ -53,41 +35,24 @@ export async function openLayerStore(root: string): Promise<LayerStore> {
   return store;
 }
 
-export const layersDirectory = (store: LayerStore) => join(store.root, 'layers');
-export const blobsDirectory = (store: LayerStore) => join(store.root, 'blobs');
-export const refsDirectory = (store: LayerStore) => join(store.root, 'refs');
-export const stagesDirectory = (store: LayerStore) => join(store.root, 'tmp');
-
-export function layerPaths(store: LayerStore, layerId: Digest) {
-  const directory = join(layersDirectory(store), hexOfDigest(layerId));
-  return {
-    directory,
-    meta: join(directory, 'meta.erofs'),
-    manifest: join(directory, 'layer.json'),
-  };
-}
-
-export function blobPaths(store: LayerStore, blobId: Digest) {
-  const directory = join(blobsDirectory(store), hexOfDigest(blobId));
-  return { directory, data: join(directory, 'data'), index: join(directory, 'index') };
-}
-
-export function refPaths(store: LayerStore, ref: LayerRef) {
-  const kindDirectory = join(refsDirectory(store), ref.kind);
-  const directory = join(kindDirectory, ref.name);
-  return { kindDirectory, directory, file: join(directory, ref.version) };
-}
-
 /** `not-found` when the layer is not in the store, `data-loss` when its manifest is damaged. */
 export async function readManifest(store: LayerStore, layerId: Digest): Promise<LayerManifest> {
   const path = layerPaths(store, layerId).manifest;
   try {
-    return checkManifest(await readJson(path, LayerManifestSchema, RECORD_BYTES_MAX), layerId);
+    return checkManifest(await readJson(path, LayerManifestSchema), layerId);
   } catch (thrown) {
     const error = asDsecError(thrown);
     if (error.code !== 'not-found') throw error;
     throw new DsecError('not-found', `layer ${layerId} is not in the store`, { cause: thrown });
   }
+}
+
+/** Removes what imports left that died with their process. Returns how many; see `sweepStages`. */
+export async function sweepLayerStore(
+  store: LayerStore,
+  options: SweepOptions = {},
+): Promise<number> {
+  return (await sweepStages(stagesDirectory(store), options)).length;
 }
 
 /** Checks that a blob's data file is there, is a plain file and has the length that layers expect. */

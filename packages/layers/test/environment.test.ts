@@ -4,7 +4,7 @@ import { createLayerStore } from '../src/store-directory.ts';
 import { publishFake } from './support/built-layer.ts';
 import { codeOf, temporaryDirectory } from './support/temporary.ts';
 
-const image = { env: ['PATH=/bin'], workdir: '/work', user: '1000' };
+const image = { env: ['A=b'], workdir: '/work', user: '1000', entrypoint: [], command: [] };
 
 async function storeWithLayers() {
   const store = await createLayerStore(await temporaryDirectory());

@@ -56,8 +56,18 @@ describe('planMounts', () => {
         metaPath: `/node/layers/${'1'.repeat(64)}.erofs`,
         metaBytes: 4096,
         devices: [
-          { path: `/store/blobs/${'b'.repeat(64)}/data`, bytes: 8192 },
-          { path: `/store/blobs/${'a'.repeat(64)}/data`, bytes: 8192 },
+          {
+            blobId: idOf('b'),
+            blocks: 2,
+            bytes: 8192,
+            path: `/store/blobs/${'b'.repeat(64)}/data`,
+          },
+          {
+            blobId: idOf('a'),
+            blocks: 2,
+            bytes: 8192,
+            path: `/store/blobs/${'a'.repeat(64)}/data`,
+          },
         ],
         mountPath: `/node/mounts/${'1'.repeat(64)}`,
       },

@@ -1,12 +1,8 @@
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  blobPaths,
-  createLayerStore,
-  layerPaths,
-  stagesDirectory,
-} from '../src/store-directory.ts';
+import { createLayerStore } from '../src/store-directory.ts';
+import { blobPaths, layerPaths, stagesDirectory } from '../src/store-layout.ts';
 import { fakeLayer, publishFake } from './support/built-layer.ts';
 import { codeOf, temporaryDirectory } from './support/temporary.ts';
 
@@ -58,7 +54,7 @@ describe('publishLayer', () => {
 
   it('keeps a version from changing its environment', async () => {
     const store = await createLayerStore(await temporaryDirectory());
-    const image = { env: ['A=1'], workdir: '/', user: 'root' };
+    const image = { env: ['A=1'], workdir: '/', user: 'root', entrypoint: [], command: ['sh'] };
     await publishFake(store, 'base/a:1.0.0', 'a', image);
     expect(await codeOf(publishFake(store, 'base/a:1.0.0', 'a', image))).toBe('no error');
     expect(await codeOf(publishFake(store, 'base/a:1.0.0', 'a', null))).toBe('already-exists');

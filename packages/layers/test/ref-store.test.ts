@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseLayerRef } from '../src/layer-ref.ts';
 import { findRef, listRefs, type RefFilter, removeRef, resolveRef } from '../src/ref-store.ts';
-import { createLayerStore, type LayerStore, refPaths } from '../src/store-directory.ts';
+import { createLayerStore } from '../src/store-directory.ts';
+import { type LayerStore, refPaths } from '../src/store-layout.ts';
 import { fakeLayer, publishFake } from './support/built-layer.ts';
 import { codeOf, temporaryDirectory } from './support/temporary.ts';
 

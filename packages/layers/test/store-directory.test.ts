@@ -3,13 +3,12 @@ import { chmod, mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
-  blobPaths,
   checkBlobFile,
   createLayerStore,
-  layerPaths,
   openLayerStore,
   readManifest,
 } from '../src/store-directory.ts';
+import { blobPaths, layerPaths } from '../src/store-layout.ts';
 import { fakeLayer, publishFake } from './support/built-layer.ts';
 import { codeOf, temporaryDirectory } from './support/temporary.ts';
 

@@ -3,6 +3,7 @@ import { DsecError, type ErrorCode, type ErrorDetails } from '@dsec/std';
 
 /** Numbers that Node's own table lacks; the same on x86_64 and aarch64. */
 const EXTRA_NAMES = new Map([
+  [15, 'ENOTBLK'],
   [74, 'EBADMSG'],
   [83, 'ELIBEXEC'],
   [117, 'EUCLEAN'],
@@ -28,6 +29,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   ENOSYS: 'unsupported',
   EOPNOTSUPP: 'unsupported',
   ENODEV: 'unsupported',
+  ENOTBLK: 'unsupported',
   EEXIST: 'already-exists',
   ENOENT: 'not-found',
   ESRCH: 'not-found',

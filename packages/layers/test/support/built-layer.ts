@@ -4,9 +4,10 @@ import { BLOCK_BYTES, type BuiltLayer } from '@dsec/erofs';
 import { digestOf } from '../../src/durable-file.ts';
 import { parseLayerRef } from '../../src/layer-ref.ts';
 import { publishLayer, stagePaths } from '../../src/publish.ts';
-import { type ImageConfig, type RefRecord, refRecordOf } from '../../src/ref-store.ts';
+import { type RefRecord, refRecordOf } from '../../src/ref-store.ts';
+import type { ImageMetadata } from '../../src/sources/index.ts';
 import { createStage, newStageName } from '../../src/stage.ts';
-import { type LayerStore, stagesDirectory } from '../../src/store-directory.ts';
+import { type LayerStore, stagesDirectory } from '../../src/store-layout.ts';
 
 /** A layer of one chunk that only its digests make look real: enough for everything that does not read EROFS. */
 export function fakeLayer(content: string): { readonly built: BuiltLayer; readonly data: Buffer } {
@@ -41,7 +42,7 @@ export async function publishFake(
   store: LayerStore,
   ref: string,
   content: string,
-  image: ImageConfig | null = null,
+  image: ImageMetadata | null = null,
 ): Promise<RefRecord> {
   const { built, data } = fakeLayer(content);
   const stage = await createStage(stagesDirectory(store), newStageName());
