@@ -11,7 +11,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { release } from 'node:os';
 import { join } from 'node:path';
 import {
   attach,
@@ -37,20 +36,18 @@ import { afterEach, describe, expect, it } from 'vitest';
 import {
   inPrivateMountNamespace,
   isRoot,
+  kernelIsAtLeast,
   scratchDirectory,
-} from '../../packages/linux/test/scratch.ts';
-import { tinyErofs } from '../../packages/linux/test/tiny-erofs.ts';
+} from './linux-support.ts';
+import { tinyErofs } from './linux-tiny-erofs.ts';
 
 const canMount = isRoot && inPrivateMountNamespace();
 const RERUN = 'DSEC_TEST_RERUN';
 const scratch = scratchDirectory();
-const kernel = release().split('.').map(Number) as [number, number];
-const takesDescriptors = kernel[0] > 6 || (kernel[0] === 6 && kernel[1] >= 13);
-
-if (!isRoot) console.warn('linux-mounts: skipped, since mounting needs root');
+const takesDescriptors = kernelIsAtLeast(6, 13);
 
 it.runIf(isRoot && !canMount && process.env[RERUN] === undefined)(
-  'runs again in a mount namespace of its own',
+  'runs again in a mount namespace of its own (needs root, and to be outside of one)',
   () => {
     const vitest = ['vitest', 'run', '--project', 'integration', import.meta.filename];
     const result = spawnSync('unshare', ['-m', '--propagation', 'private', 'npx', ...vitest], {
@@ -99,7 +96,7 @@ const mountTable = () => readFileSync('/proc/self/mountinfo', 'utf8');
 const errno = (name: string) =>
   expect.objectContaining({ details: expect.objectContaining({ errnoName: name }) });
 
-describe.runIf(canMount)('EROFS from files', () => {
+describe.runIf(canMount)('EROFS from files (needs root)', () => {
   it.each([
     ['in one file', false],
     ['with a device', true],
@@ -159,12 +156,11 @@ describe.runIf(canMount)('EROFS from files', () => {
 
 type Form = 'descriptor' | 'path';
 
-describe.runIf(canMount).each<Form>(['descriptor', 'path'])('overlay by %s', (form) => {
-  const test = it.runIf(form === 'path' || takesDescriptors);
+function overlayTests(form: Form): void {
   const overlay = (lower: readonly BytePath[], more: { upper?: string; work?: string } = {}) =>
     mountOverlay({ form, lower, ...more });
 
-  test('stacks the topmost first and writes into the upper alone', () => {
+  it('stacks the topmost first and writes into the upper alone', () => {
     const [top, bottom] = [tree({ a: 'top' }), tree({ a: 'bottom', b: 'bottom' })];
     const [upper, work] = [tree(), tree()];
     const at = shown(overlay([top, bottom], { upper, work }));
@@ -175,13 +171,13 @@ describe.runIf(canMount).each<Form>(['descriptor', 'path'])('overlay by %s', (fo
     expect(mountTable()).toMatch(new RegExp(`${at} rw,nodev,relatime .*redirect_dir=nofollow`));
   });
 
-  test('is read-only without an upper', () => {
+  it('is read-only without an upper', () => {
     const at = shown(overlay([tree({ a: '1' }), tree({ b: '2' })]));
     expect(readdirSync(at)).toEqual(['a', 'b']);
     expect(() => writeFileSync(join(at, 'c'), '')).toThrow('EROFS');
   });
 
-  test('takes names with every awkward byte, and long ones', () => {
+  it('takes names with every awkward byte, and long ones', () => {
     const parent = tree();
     const awkward = ['back\\slash', 'co:lon', 'com,ma', 'new\nline', 'l'.repeat(255)];
     const lower = awkward.map((name, i) => {
@@ -199,7 +195,7 @@ describe.runIf(canMount).each<Form>(['descriptor', 'path'])('overlay by %s', (fo
     expect(readFileSync(join(upper, 'new'), 'utf8')).toBe('x');
   });
 
-  test('does not follow a planted redirect', () => {
+  it('does not follow a planted redirect', () => {
     const planted = tree();
     const hidden = tree();
     mkdirSync(join(planted, 'x'));
@@ -216,39 +212,48 @@ describe.runIf(canMount).each<Form>(['descriptor', 'path'])('overlay by %s', (fo
     expect(seen).toBe('EPERM');
   });
 
-  test('takes 500 layers', () => {
+  it('takes 500 layers', () => {
     const lower = Array.from({ length: 500 }, (_, i) => tree({ [`f${i}`]: '' }));
     expect(readdirSync(shown(overlay(lower)))).toHaveLength(500);
   });
 
-  test('says what is wrong with a layer', () => {
+  it('says what is wrong with a layer', () => {
     expect(() => overlay(['/nonexistent', tree()])).toThrowError(
       expect.objectContaining({ code: 'not-found' }),
     );
   });
-});
+}
 
-describe.runIf(canMount && takesDescriptors)('overlay of detached mounts', () => {
-  it('composes layers that are in no mount table', () => {
-    const before = mountTable();
-    const layers: OverlayLayer[] = ['one', 'two'].map((text) => mountErofs(image(text)));
-    const mount = mountOverlay({
-      form: 'descriptor',
-      lower: layers,
-      upper: tree(),
-      work: tree(),
-      volatile: true,
+describe.runIf(canMount)('overlay by path (needs root)', () => overlayTests('path'));
+describe.runIf(canMount && takesDescriptors)(
+  'overlay by descriptor (needs root and Linux 6.13)',
+  () => overlayTests('descriptor'),
+);
+
+describe.runIf(canMount && takesDescriptors)(
+  'overlay of detached mounts (needs root and Linux 6.13)',
+  () => {
+    it('composes layers that are in no mount table', () => {
+      const before = mountTable();
+      const layers: OverlayLayer[] = ['one', 'two'].map((text) => mountErofs(image(text)));
+      const mount = mountOverlay({
+        form: 'descriptor',
+        lower: layers,
+        upper: tree(),
+        work: tree(),
+        volatile: true,
+      });
+      expect(mountTable()).toBe(before);
+      for (const layer of layers as MountFd[]) layer.close();
+      const at = shown(mount);
+      expect(readFileSync(join(at, 'hello'), 'utf8')).toBe('one');
+      chmodSync(join(at, 'hello'), 0o600);
+      expect(statSync(join(at, 'hello')).mode & 0o777).toBe(0o600);
     });
-    expect(mountTable()).toBe(before);
-    for (const layer of layers as MountFd[]) layer.close();
-    const at = shown(mount);
-    expect(readFileSync(join(at, 'hello'), 'utf8')).toBe('one');
-    chmodSync(join(at, 'hello'), 0o600);
-    expect(statSync(join(at, 'hello')).mode & 0o777).toBe(0o600);
-  });
-});
+  },
+);
 
-describe.runIf(canMount)('targets', () => {
+describe.runIf(canMount)('targets (needs root)', () => {
   it('attaches onto an opened directory, and does not follow a link at the end of a path', () => {
     const mount = mountErofs(image('x'));
     const target = tree();
@@ -277,7 +282,7 @@ describe.runIf(canMount)('targets', () => {
   });
 });
 
-describe.runIf(canMount)('changing mounts', () => {
+describe.runIf(canMount)('changing mounts (needs root)', () => {
   it('clones a tree and sets attributes on the clone alone', () => {
     const source = tree({ a: '' });
     const clone = shown(mountFdOf(openTreeAttr(source, { set: ['readOnly', 'noExec'] })));

@@ -46,7 +46,7 @@ describe('nodes', () => {
     expect(lstatSync(at('fifo')).isFIFO()).toBe(true);
   });
 
-  it.runIf(isRoot)('makes devices with large numbers', () => {
+  it.runIf(isRoot)('makes devices with large numbers (needs root)', () => {
     makeNode(at('device'), { mode: constants.S_IFCHR | 0o600, major: 259, minor: 65_537 });
     const stat = lstatSync(at('device'));
     expect(stat.isCharacterDevice()).toBe(true);
@@ -119,17 +119,20 @@ describe('renames', () => {
   });
 });
 
-it.runIf(isRoot)('changes the owner of a link and of a descriptor, to ids of 32 bits', () => {
-  writeFileSync(at('owned'), '');
-  symlinkSync('owned', at('owned-link'));
-  changeOwner(at('owned-link'), 4_000_000_000, 100_001);
-  expect(lstatSync(at('owned-link'))).toMatchObject({ uid: 4_000_000_000, gid: 100_001 });
-  expect(lstatSync(at('owned')).uid).toBe(0);
-  const fd = openSync(at('owned'), 'r');
-  changeOwner(fd, -1, 7);
-  closeSync(fd);
-  expect(lstatSync(at('owned'))).toMatchObject({ uid: 0, gid: 7 });
-});
+it.runIf(isRoot)(
+  'changes the owner of a link and of a descriptor, to ids of 32 bits (needs root)',
+  () => {
+    writeFileSync(at('owned'), '');
+    symlinkSync('owned', at('owned-link'));
+    changeOwner(at('owned-link'), 4_000_000_000, 100_001);
+    expect(lstatSync(at('owned-link'))).toMatchObject({ uid: 4_000_000_000, gid: 100_001 });
+    expect(lstatSync(at('owned')).uid).toBe(0);
+    const fd = openSync(at('owned'), 'r');
+    changeOwner(fd, -1, 7);
+    closeSync(fd);
+    expect(lstatSync(at('owned'))).toMatchObject({ uid: 0, gid: 7 });
+  },
+);
 
 it('syncs a directory and its file system', async () => {
   await syncDirectory(directory);

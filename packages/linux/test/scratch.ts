@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
@@ -11,24 +11,3 @@ export function scratchDirectory(): string {
 }
 
 export const isRoot = process.getuid?.() === 0;
-
-/**
- * Whether this process lives in a mount namespace that some ancestor of its does not share, so that a test may mount.
- * Ancestors that it may not look at (pid 1 of some hosts) are passed over.
- */
-export function inPrivateMountNamespace(): boolean {
-  const own = readlinkSync('/proc/self/ns/mnt');
-  for (let pid = process.ppid; pid > 0; pid = parentOf(pid)) {
-    try {
-      if (readlinkSync(`/proc/${pid}/ns/mnt`) !== own) return true;
-    } catch {
-      // Not ours to see.
-    }
-  }
-  return false;
-}
-
-function parentOf(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/^PPid:\s+(\d+)/m.exec(status)?.[1] ?? 0);
-}

@@ -68,7 +68,7 @@ it('lists nothing on a file without any', () => {
   expect(listXattrs(bare).filter((name) => name.startsWith('user.'))).toEqual([]);
 });
 
-it.runIf(isRoot)('touches a link itself, not its target', () => {
+it.runIf(isRoot)('touches a link itself, not its target (needs root)', () => {
   const link = join(directory, 'link');
   symlinkSync(path, link);
   setXattr(link, 'trusted.of-link', Buffer.from('1'));
