@@ -72,10 +72,11 @@ function startOf(pid) {
  * The mounts of this namespace that tests may have left behind: EROFS and overlay ones, and all below the run's folder.
  *
  * @param {string} folder The run's temporary folder.
+ * @param {string} [mountinfo]
  * @returns {string[]}
  */
-export function testMounts(folder) {
-  return readFileSync('/proc/self/mountinfo', 'utf8')
+export function testMounts(folder, mountinfo = readFileSync('/proc/self/mountinfo', 'utf8')) {
+  return mountinfo
     .split('\n')
     .filter((line) => / - (erofs|overlay) /.test(line) || line.includes(folder))
     .map((line) => `mount ${line}`);
