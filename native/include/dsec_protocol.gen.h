@@ -160,7 +160,7 @@ struct dsec_msg_reseed {
 	struct dsec_bytes machine_id;
 };
 
-struct dsec_msg_terminal_size {
+struct dsec_msg_pty_size {
 	uint32_t present;
 	uint16_t rows;
 	uint16_t columns;
@@ -172,7 +172,7 @@ enum {
 	DSEC_EXEC_START_HAS_SESSION_ID = 1u << 3,
 	DSEC_EXEC_START_HAS_CWD = 1u << 4,
 	DSEC_EXEC_START_HAS_USER = 1u << 6,
-	DSEC_EXEC_START_HAS_TERMINAL = 1u << 7,
+	DSEC_EXEC_START_HAS_PTY = 1u << 7,
 	DSEC_EXEC_START_HAS_TIMEOUT_MS = 1u << 8,
 	DSEC_EXEC_START_HAS_TRACE = 1u << 11,
 };
@@ -184,9 +184,9 @@ struct dsec_msg_exec_start {
 	struct dsec_bytes shell;
 	struct dsec_bytes session_id;
 	struct dsec_bytes cwd;
-	struct dsec_list environment;
+	struct dsec_list env;
 	struct dsec_bytes user;
-	struct dsec_msg_terminal_size terminal;
+	struct dsec_msg_pty_size pty;
 	uint64_t timeout_ms;
 	bool stdin_open;
 	uint32_t window_bytes;
@@ -257,7 +257,7 @@ enum {
 	DSEC_SESSION_OPEN_HAS_ARGV = 1u << 1,
 	DSEC_SESSION_OPEN_HAS_CWD = 1u << 2,
 	DSEC_SESSION_OPEN_HAS_USER = 1u << 4,
-	DSEC_SESSION_OPEN_HAS_TERMINAL = 1u << 5,
+	DSEC_SESSION_OPEN_HAS_PTY = 1u << 5,
 };
 
 struct dsec_msg_session_open {
@@ -265,9 +265,9 @@ struct dsec_msg_session_open {
 	struct dsec_bytes session_id;
 	struct dsec_list argv;
 	struct dsec_bytes cwd;
-	struct dsec_list environment;
+	struct dsec_list env;
 	struct dsec_bytes user;
-	struct dsec_msg_terminal_size terminal;
+	struct dsec_msg_pty_size pty;
 };
 
 struct dsec_msg_session_close {
@@ -621,7 +621,7 @@ struct dsec_msg_spawn {
 	uint32_t gid;
 	struct dsec_bytes program;
 	struct dsec_list argv;
-	struct dsec_list environment;
+	struct dsec_list env;
 	struct dsec_list descriptors;
 	int32_t oom_score_adj;
 };
@@ -758,7 +758,7 @@ extern const struct dsec_message dsec_msg_welcome;
 extern const struct dsec_message dsec_msg_empty;
 extern const struct dsec_message dsec_msg_error;
 extern const struct dsec_message dsec_msg_reseed;
-extern const struct dsec_message dsec_msg_terminal_size;
+extern const struct dsec_message dsec_msg_pty_size;
 extern const struct dsec_message dsec_msg_exec_start;
 extern const struct dsec_message dsec_msg_exec_attach;
 extern const struct dsec_message dsec_msg_exec_started;

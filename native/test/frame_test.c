@@ -30,7 +30,7 @@ static struct dsec_frame resize_frame(void)
 
 static void test_frames_arrive_in_pieces(void)
 {
-	struct dsec_msg_terminal_size size = { .rows = 24, .columns = 80 };
+	struct dsec_msg_pty_size size = { .rows = 24, .columns = 80 };
 	struct dsec_frame frame = resize_frame();
 	uint8_t output[64];
 	int length = dsec_frame_encode(&frame, &size, output, sizeof(output));
@@ -51,7 +51,7 @@ static void test_frames_arrive_in_pieces(void)
 
 static void test_encode_refuses_what_decode_would(void)
 {
-	struct dsec_msg_terminal_size size = { .rows = 0, .columns = 80 };
+	struct dsec_msg_pty_size size = { .rows = 0, .columns = 80 };
 	struct dsec_frame frame = resize_frame();
 	uint8_t output[64];
 

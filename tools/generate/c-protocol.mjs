@@ -1,4 +1,7 @@
-/** The C side of the wire: constants, structures and field tables of every message, from the TypeBox description. */
+/**
+ * The C side of the wire: constants, structures and field tables of every message, from the TypeBox
+ * description.
+ */
 
 const KINDS = { bool: 'U8', choice: 'U8' };
 const TYPES = {

@@ -1,9 +1,11 @@
 /**
- * Golden frames: for every frame type one with the required fields alone, one with every field, and one at the limits,
- * and a file of frames that every decoder must refuse. TypeScript and C decode the same text files in their tests.
+ * Golden frames: for every frame type one with the required fields alone, one with every field, and one
+ * at the limits, and a file of frames that every decoder must refuse. TypeScript and C decode the same text
+ * files in their tests.
  *
- * A block is `frame <name>`, `protocol <name>`, `from <side>`, `hex <bytes>`, then for a good frame what it means, one
- * value a line: numbers in decimal, bytes and text in hex, `list[]` with the number of items before its items.
+ * A block is `frame <name>`, `protocol <name>`, `from <side>`, `hex <bytes>`, then for a good frame what it
+ * means, one value a line: numbers in decimal, bytes and text in hex, `list[]` with the number of items
+ * before its items.
  */
 
 const VARIANTS = ['required', 'full', 'limits'];
@@ -229,7 +231,7 @@ function brokenValues(encode) {
   const path = (...bytes) => withPayload(remove, [field(1, ...bytes), field(3, 1)]);
   const exitAck = encode('exec-exit-ack', { execId: 'e' });
   const text = (...bytes) => withPayload(exitAck, [field(1, ...bytes)]);
-  const open = encode('session-open', { sessionId: 's', environment: [] });
+  const open = encode('session-open', { sessionId: 's', env: [] });
   const argv = (...bytes) => withPayload(open, [field(1, 115), field(2, ...bytes), field(4)]);
   return {
     'bool-2': withPayload(remove, [field(1, 47), field(3, 2)]),

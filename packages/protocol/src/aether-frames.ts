@@ -1,28 +1,29 @@
 /**
  * What the host and aether, the agent inside a sandbox, say to each other: version 1.
  *
- * **Connections.** aether listens on a socket that it inherits (a vsock or virtio-serial port in a VM). The host
- * connects and sends `hello`; aether answers `welcome` with the same nonce, and closes any earlier framed connection. A
- * hello of an older epoch is refused. After a restore the host drops everything until the welcome that carries its
- * nonce. A restarted host simply connects again: what runs inside belongs to no connection.
+ * **Connections.** aether listens on a socket that it inherits (a vsock or virtio-serial port in a VM). The
+ * host connects and sends `hello`; aether answers `welcome` with the same nonce, and closes any earlier
+ * framed connection. A hello of an older epoch is refused. After a restore the host drops everything until
+ * the welcome that carries its nonce. A restarted host simply connects again: what runs inside belongs to
+ * no connection.
  *
- * **Requests.** The host picks a stream number for each request and uses it until the request has ended; the answer
- * comes on the same stream. A failed request ends with `error`.
+ * **Requests.** The host picks a stream number for each request and uses it until the request has ended;
+ * the answer comes on the same stream. A failed request ends with `error`.
  *
- * **Commands** are exactly-once: aether notes `execId` before it forks. `exec-start` with a known id attaches instead
- * of starting again. A start that failed is remembered like an exit. Both are forgotten with `exec-exit-ack`, which the
- * host sends when the result is durable.
+ * **Commands** are exactly-once: aether notes `execId` before it forks. `exec-start` with a known id
+ * attaches instead of starting again. A start that failed is remembered like an exit. Both are forgotten
+ * with `exec-exit-ack`, which the host sends when the result is durable.
  *
- * **Bytes.** `stdin` goes in; `stdout` and `stderr` come out; a file or a port uses `stdin` and `stdout`. Data frames
- * carry absolute offsets and END after the last byte. A sender keeps what is not acknowledged: `ack` frees everything
- * below its offset, and after a new connection the sender goes on from the acknowledged offset. `credit` is the
- * absolute offset up to which the other side may send; it starts at `windowBytes` (`stdinCredit` for stdin) and never
- * goes back. More than the credit is a violation.
+ * **Bytes.** `stdin` goes in; `stdout` and `stderr` come out; a file or a port uses `stdin` and `stdout`.
+ * Data frames carry absolute offsets and END after the last byte. A sender keeps what is not acknowledged:
+ * `ack` frees everything below its offset, and after a new connection the sender goes on from the
+ * acknowledged offset. `credit` is the absolute offset up to which the other side may send; it starts at
+ * `windowBytes` (`stdinCredit` for stdin) and never goes back. More than the credit is a violation.
  *
- * **Raw streams.** Where the transport can make connections (unix socket, vsock), `rawToken` moves the bytes of one
- * file or port to a second connection: the host connects, writes the 16 bytes, and then the connection is the channel,
- * in one direction for a file. It serves once; its end never says how the request ended, `done` on the framed stream
- * does, with the number of bytes.
+ * **Raw streams.** Where the transport can make connections (unix socket, vsock), `rawToken` moves the
+ * bytes of one file or port to a second connection: the host connects, writes the 16 bytes, and then the
+ * connection is the channel, in one direction for a file. It serves once; its end never says how the
+ * request ended, `done` on the framed stream does, with the number of bytes.
  */
 import { KIB } from '@dsec/std';
 import { control, data, defineFrameProtocol, FRAME_DATA_BYTES_MAX, type FrameOf } from './frame.ts';
@@ -85,7 +86,7 @@ export const CHANNELS = ['stdin', 'stdout', 'stderr'] as const;
 export type Channel = (typeof CHANNELS)[number];
 const channel = (tag: number) => choice(tag, CHANNELS);
 
-export const TerminalSize = message('terminal-size', {
+const PtySize = message('pty-size', {
   rows: u16(1, { minimum: 1 }),
   columns: u16(2, { minimum: 1 }),
 });
@@ -116,7 +117,10 @@ const ErrorFields = message('error', {
   errnoValue: optional(i32(3, { minimum: 1, maximum: 4095 })),
 });
 
-/** What a restored copy must be told before it is `ready`. Answered by `reseeded`, or by `error`: then it is not. */
+/**
+ * What a restored copy must be told before it is `ready`. Answered by `reseeded`, or by `error`: then it is
+ * not.
+ */
 const Reseed = message('reseed', {
   entropy: bytes(1, { bytesMin: 32, bytesMax: 512 }),
   /** Wall clock: milliseconds since the Unix epoch. */
@@ -125,7 +129,10 @@ const Reseed = message('reseed', {
   machineId: optional(nonce(4)),
 });
 
-/** Either `argv` or `shell`. With `sessionId` the command runs in that session's shell and its status is not trusted. */
+/**
+ * Either `argv` or `shell`. With `sessionId` the command runs in that session's shell and its status is not
+ * trusted.
+ */
 const ExecStart = message('exec-start', {
   execId: identifier(1),
   argv: argv(2),
@@ -133,9 +140,9 @@ const ExecStart = message('exec-start', {
   shell: optional(path(3, { bytesMin: 1, bytesMax: ARGUMENT_BYTES_MAX })),
   sessionId: optional(identifier(4)),
   cwd: optional(filePath(5)),
-  environment: environment(6),
+  env: environment(6),
   user: user(7),
-  terminal: optional(struct(8, TerminalSize)),
+  pty: optional(struct(8, PtySize)),
   /** Running time: paused time does not count. */
   timeoutMs: optional(u64(9, { minimum: 1 })),
   /** False: the command reads end of file at once. */
@@ -184,7 +191,9 @@ export const SIGNAL_SCOPES = ['leader', 'tree'] as const;
 
 const Signal = message('signal', {
   signal: u8(1, { minimum: 1, maximum: 64 }),
-  /** `leader`: the command's first process, or a terminal's foreground group. `tree`: every process it left. */
+  /**
+   * `leader`: the command's first process, or a terminal's foreground group. `tree`: every process it left.
+   */
   scope: choice(2, SIGNAL_SCOPES),
 });
 
@@ -196,9 +205,9 @@ const SessionOpen = message('session-open', {
   /** The shell; absent: the user's own, else `/bin/sh`. */
   argv: argv(2),
   cwd: optional(filePath(3)),
-  environment: environment(4),
+  env: environment(4),
   user: user(5),
-  terminal: optional(struct(6, TerminalSize)),
+  pty: optional(struct(6, PtySize)),
 });
 
 const SessionClose = message('session-close', { sessionId: identifier(1) });
@@ -327,7 +336,7 @@ export const AETHER_FRAMES = defineFrameProtocol('aether', {
   'exec-started': control(0x12, 'server', 'stream', ExecStarted),
   'exec-exit': control(0x13, 'server', 'stream', ExecExit),
   'exec-exit-ack': control(0x14, 'client', 'stream', ExecExitAck),
-  resize: control(0x15, 'client', 'stream', TerminalSize),
+  resize: control(0x15, 'client', 'stream', PtySize),
   signal: control(0x16, 'client', 'stream', Signal),
   timeout: control(0x17, 'client', 'stream', Timeout),
   /** Gives up a file or port request; a command goes on, only its stream is detached. */

@@ -1,5 +1,6 @@
 /**
- * Frames, version 1: what aether and the launcher speak on a byte stream. A header of 24 bytes, little-endian:
+ * Frames, version 1: what aether and the launcher speak on a byte stream. A header of 24 bytes,
+ * little-endian:
  *
  *     0  u32  length of the payload
  *     4  u8   version of the framing
@@ -7,12 +8,12 @@
  *     6  u16  flags; bit 0 (END) says that a data frame is the last of its channel; all others are 0
  *     8  u32  stream: 0 is the connection itself; others are chosen by the client, one for each request
  *     12 u32  epoch of the client; a receiver drops a client of an older epoch
- *     16 u64  offset: of the first byte in its channel for a data frame, the acknowledged or granted offset for `ack`
- *             and `credit`, a sequence number of the sender otherwise; at most 2^53-1
+ *     16 u64  offset: of the first byte in its channel for a data frame, the acknowledged or granted
+ *             offset for `ack` and `credit`, a sequence number of the sender otherwise; at most 2^53-1
  *
- * The client is the side that says hello: the host towards aether, the edge towards the launcher. A frame type fixes
- * its direction, whether it belongs to a stream, and the longest payload, so a receiver refuses a bad frame by its
- * header and never waits for, or stores, more than one permitted payload.
+ * The client is the side that says hello: the host towards aether, the edge towards the launcher. A frame
+ * type fixes its direction, whether it belongs to a stream, and the longest payload, so a receiver refuses
+ * a bad frame by its header and never waits for, or stores, more than one permitted payload.
  */
 import { assert, DsecError, KIB } from '@dsec/std';
 import { encodeMessageAfter } from './message-codec.ts';

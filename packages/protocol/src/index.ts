@@ -1,9 +1,11 @@
 export * from './aether-frames.ts';
+export * from './api/index.ts';
 export * from './frame.ts';
 export * from './frame-decoder.ts';
 export * from './launcher-messages.ts';
 export * from './message-codec.ts';
-export * from './names.ts';
+export * as names from './names.ts';
 export * from './ticket.ts';
 export * from './validate.ts';
-export * from './wire-fields.ts';
+export type { MessageValue, WireField, WireKind, WireMessage } from './wire-fields.ts';
+export * as wire from './wire-fields.ts';

@@ -1,22 +1,25 @@
 /**
- * What an edge and its launcher say to each other: version 1. The launcher is root and holds no policy; whatever the
- * edge asks, it enforces its own invariants (THREATS B9).
+ * What an edge and its launcher say to each other: version 1. The launcher is root and holds no policy;
+ * whatever the edge asks, it enforces its own invariants (THREATS B9).
  *
- * **Descriptors: none ever passes between the two.** What the launcher shall open is named by a path relative to the
- * state root (or to the sandbox's root, for mount targets), which it opens itself with openat2 and without symlinks.
- * What others shall reach is made by the launcher under a name derived from the object's: it binds aether's listening
- * socket at such a path, in a directory of mode 0700 that belongs to the edge, and hands it to PID 1 as descriptor 3.
- * The other choice, SCM_RIGHTS, would need foreign code in the edge to receive descriptors, a descriptor held in the
- * launcher for each sandbox (which every fork copies) so that a restarted edge can have it again, and a second way for
- * a restarted launcher, which has none. With names, either side dies and the other notices only a closed connection.
+ * **Descriptors: none ever passes between the two.** What the launcher shall open is named by a path
+ * relative to the state root (or to the sandbox's root, for mount targets), which it opens itself with
+ * openat2 and without symlinks. What others shall reach is made by the launcher under a name derived from
+ * the object's: it binds aether's listening socket at such a path, in a directory of mode 0700 that belongs
+ * to the edge, and hands it to PID 1 as descriptor 3. The other choice, SCM_RIGHTS, would need foreign code
+ * in the edge to receive descriptors, a descriptor held in the launcher for each sandbox (which every fork
+ * copies) so that a restarted edge can have it again, and a second way for a restarted launcher, which has
+ * none. With names, either side dies and the other notices only a closed connection.
  *
- * **Names.** An object is a sandbox or a service (blob daemon, DNS proxy, QEMU); `name` and `generation` identify it,
- * and all that the launcher makes for it (cgroups, upper, socket, namespaces) is named from them, so that `release` can
- * undo by name what a dead launcher had made. Each request uses a stream of its own and ends with one answer:
- * the named one, `done`, or `error`. A repeated request with the same outcome is answered alike.
+ * **Names.** An object is a sandbox or a service (blob daemon, DNS proxy, QEMU); `name` and `generation`
+ * identify it, and all that the launcher makes for it (cgroups, upper, socket, namespaces) is named from
+ * them, so that `release` can undo by name what a dead launcher had made. Each request uses a stream of its
+ * own and ends with one answer: the named one, `done`, or `error`. A repeated request with the same outcome
+ * is answered alike.
  *
- * **Epochs.** `hello` carries the epoch of the edge's state root; the launcher closes connections of older epochs. A
- * restarted launcher has another `instance`: the edge then sends `adopt` for every object that its journal says runs.
+ * **Epochs.** `hello` carries the epoch of the edge's state root; the launcher closes connections of older
+ * epochs. A restarted launcher has another `instance`: the edge then sends `adopt` for every object that
+ * its journal says runs.
  */
 import { KIB } from '@dsec/std';
 import { NONCE_BYTES, PATH_BYTES_MAX } from './aether-frames.ts';
@@ -40,7 +43,10 @@ import {
   u64,
 } from './wire-fields.ts';
 
-/** First id of the ranges given to sandboxes: above those that other container runtimes hand out (THREATS B7). */
+/**
+ * First id of the ranges given to sandboxes: above those that other container runtimes hand out (THREATS
+ * B7).
+ */
 export const SANDBOX_ID_FIRST = 2 ** 30;
 export const SANDBOX_ID_COUNT = 65_536;
 
@@ -200,7 +206,10 @@ const Spawn = message('spawn', {
   sysctls: assignments(11),
   cgroups: listOf(12, Cgroup, { itemsMin: 1, itemsMax: 8, bytesMax: 32 * KIB }),
   rlimits: listOf(13, Rlimit, { itemsMax: 16, bytesMax: KIB }),
-  /** Bit n is capability n: bounding, permitted, effective and inheritable alike; never more than the fixed set. */
+  /**
+   * Bit n is capability n: bounding, permitted, effective and inheritable alike; never more than the fixed
+   * set.
+   */
   capabilities: u64(14),
   noNewPrivileges: bool(15),
   /** A classic BPF program, 8 bytes an instruction. */
@@ -210,7 +219,7 @@ const Spawn = message('spawn', {
   /** Below the state root. Absent: aether, from its sealed copy. */
   program: optional(statePath(19)),
   argv: pathList(20, { itemsMin: 1, itemsMax: 256, itemBytesMax: 4 * KIB, bytesMax: 32 * KIB }),
-  environment: pathList(21, { itemsMax: 64, itemBytesMax: 4 * KIB, bytesMax: 16 * KIB }),
+  env: pathList(21, { itemsMax: 64, itemBytesMax: 4 * KIB, bytesMax: 16 * KIB }),
   /** All that PID 1 has. */
   descriptors: listOf(22, Descriptor, { itemsMin: 1, itemsMax: 16, bytesMax: 10 * KIB }),
   oomScoreAdj: i32(23, { minimum: -1000, maximum: 1000 }),
@@ -221,7 +230,9 @@ const Identity = { pid: u32(3, { minimum: 1 }), startTicks: u64(4) };
 
 const Spawned = message('spawned', { ...objectKey, ...Identity });
 
-/** Watch a running object of an earlier launcher. `not-found` when the process is not the one that is meant. */
+/**
+ * Watch a running object of an earlier launcher. `not-found` when the process is not the one that is meant.
+ */
 const Adopt = message('adopt', {
   ...objectKey,
   ...Identity,

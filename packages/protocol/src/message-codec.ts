@@ -14,8 +14,8 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Encodes a message, strictly: a missing, unknown, mistyped or oversized field is `invalid-argument` and names the
- * field, because the value came from our own caller.
+ * Encodes a message, strictly: a missing, unknown, mistyped or oversized field is `invalid-argument` and
+ * names the field, because the value came from our own caller.
  */
 export function encodeMessage<M extends WireMessage>(
   message: M,
@@ -37,8 +37,8 @@ export function encodeMessageAfter(
 }
 
 /**
- * Decodes a message, strictly: any field that is unknown, doubled, out of order, missing, too long, out of range or not
- * what its kind says is `protocol`. Bytes in the result are views of `input`.
+ * Decodes a message, strictly: any field that is unknown, doubled, out of order, missing, too long, out
+ * of range or not what its kind says is `protocol`. Bytes in the result are views of `input`.
  */
 export function decodeMessage<M extends WireMessage>(
   message: M,
@@ -219,7 +219,10 @@ function readMessage(message: WireMessage, input: Buffer): Record<string, unknow
   return value;
 }
 
-/** Passes over fields below `tag` that the sender left out. Returns the index of the first field not below it. */
+/**
+ * Passes over fields below `tag` that the sender left out. Returns the index of the first field not below
+ * it.
+ */
 function skipAbsent(message: WireMessage, from: number, tag: number): number {
   let index = from;
   for (let field = message.fields[index]; field !== undefined && field.tag < tag; ) {

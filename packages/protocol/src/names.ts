@@ -1,4 +1,7 @@
-/** Schemas of ids and names, by the grammar of `@dsec/std` (a test keeps the two equal), and other common scalars. */
+/**
+ * Schemas of ids and names, by the grammar of `@dsec/std` (a test keeps the two equal), and other common
+ * scalars.
+ */
 import { DAY_MS } from '@dsec/std';
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
 
@@ -6,8 +9,14 @@ const NAME = '[a-z0-9](\\.?[a-z0-9_-])*\\.?';
 const LABEL_VALUE = '[A-Za-z0-9._/:@+-]{0,128}';
 
 /** A closed object that becomes a component of the OpenAPI document under `title`. */
-export const record = <P extends TProperties>(title: string, properties: P): TObject<P> =>
-  Type.Object(properties, { additionalProperties: false, title });
+export const record = <P extends TProperties>(
+  title: string,
+  properties: P,
+  description?: string,
+): TObject<P> => {
+  const described = description === undefined ? {} : { description };
+  return Type.Object(properties, { additionalProperties: false, title, ...described });
+};
 
 /** A closed set of words that becomes a component under `title`. */
 export const words = <const Values extends string[]>(title: string, values: readonly [...Values]) =>
@@ -15,7 +24,14 @@ export const words = <const Values extends string[]>(title: string, values: read
 
 /** A list of at most `itemsMax`. */
 export const listOfMax = <T extends TSchema>(item: T, itemsMax: number, itemsMin = 0) =>
-  Type.Array(item, { minItems: itemsMin, maxItems: itemsMax });
+  Type.Array(item, { maxItems: itemsMax, ...(itemsMin === 0 ? {} : { minItems: itemsMin }) });
+
+/** Any names of one form with values of one schema, at most `propertiesMax`. The pattern bounds the names. */
+export const mapOf = <T extends TSchema>(namePattern: string, value: T, propertiesMax: number) =>
+  Type.Record(Type.String({ pattern: namePattern }), value, {
+    additionalProperties: false,
+    maxProperties: propertiesMax,
+  });
 
 const text = (pattern: string, lengthMax: number, description: string) =>
   Type.String({ pattern: `^${pattern}$`, maxLength: lengthMax, description });
@@ -42,6 +58,14 @@ export const cursor = text('[A-Za-z0-9_-]{1,512}', 512, 'Opaque place in a listi
 
 export const integer = (minimum: number, maximum: number, description?: string) =>
   Type.Integer({ minimum, maximum, ...(description === undefined ? {} : { description }) });
+
+/** Any number, not only a whole one. */
+export const real = (minimum: number, description?: string) =>
+  Type.Number({
+    minimum,
+    maximum: Number.MAX_SAFE_INTEGER,
+    ...(description === undefined ? {} : { description }),
+  });
 
 export const count = (description?: string) => integer(0, Number.MAX_SAFE_INTEGER, description);
 /** A number of bytes, or an absolute offset in a stream. */

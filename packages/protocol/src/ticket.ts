@@ -12,8 +12,8 @@ import {
 } from './names.ts';
 
 /**
- * What an operation does, for tickets and for the scopes of keys: a route has one class, a ticket names one, a key
- * holds a set of them.
+ * What an operation does, for tickets and for the scopes of keys: a route has one class, a ticket names
+ * one, a key holds a set of them.
  */
 export const OPERATION_CLASSES = [
   'sandboxes:read',
@@ -34,10 +34,11 @@ export type OperationClass = Static<typeof OperationClass>;
 export const TICKET_LIFETIME_MS_MAX = 30_000;
 
 /**
- * What an apiserver signs (Ed25519) when it forwards a request to an edge, and all that the edge believes about the
- * caller (THREATS F1). The ticket serves one request: `pathDigest` and, for a request with a body that is not a stream,
- * `bodyDigest` tie it to this one, and the edge keeps `nonce` until `notAfterMs`. A streamed body, a download or a
- * WebSocket has `streamId` instead, which the edge accepts once. Signature and encoding are in `@dsec/transport`.
+ * What an apiserver signs (Ed25519) when it forwards a request to an edge, and all that the edge believes
+ * about the caller (THREATS F1). The ticket serves one request: `pathDigest` and, for a request with a body
+ * that is not a stream, `bodyDigest` tie it to this one, and the edge keeps `nonce` until `notAfterMs`. A
+ * streamed body, a download or a WebSocket has `streamId` instead, which the edge accepts once. Signature
+ * and encoding are in `@dsec/transport`.
  */
 export const TicketClaims = record('TicketClaims', {
   version: Type.Literal(1),

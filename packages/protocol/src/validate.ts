@@ -1,6 +1,7 @@
-import { DsecError } from '@dsec/std';
+import { assert, DsecError } from '@dsec/std';
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import type { TLocalizedValidationError } from 'typebox/error';
 
 const validators = new WeakMap<TSchema, Validator>();
 
@@ -14,25 +15,37 @@ function validatorOf(schema: TSchema): Validator {
 }
 
 /**
- * Checks a value from outside and returns it typed, unchanged. Throws `invalid-argument` that names the first field
- * at fault. The schema is compiled at its first use.
+ * Checks a value from outside and returns it typed, unchanged. Throws `invalid-argument` that names the
+ * first field at fault, in `details.field` too. The schema is compiled at its first use.
  */
 export function check<S extends TSchema>(schema: S, value: unknown, what: string): Static<S> {
   const validator = validatorOf(schema);
   if (validator.Check(value)) return value as Static<S>;
   const [first] = validator.Errors(value);
-  const field = fieldOf(first?.instancePath ?? '');
-  const where = field === '' ? what : `${what}: ${field}`;
-  throw new DsecError('invalid-argument', `${where} ${first?.message ?? 'is invalid'}`, {
+  assert(first !== undefined, 'a value that fails its schema has a fault');
+  const { field, problem } = explain(first);
+  throw new DsecError('invalid-argument', `${what}${field === '' ? '' : `: ${field}`} ${problem}`, {
     details: { field },
   });
 }
 
+/** Whether a value has the shape of a schema. */
 export function isValid<S extends TSchema>(schema: S, value: unknown): value is Static<S> {
   return validatorOf(schema).Check(value);
 }
 
-/** `/limits/cpu` → `limits.cpu`. */
-function fieldOf(pointer: string): string {
-  return pointer.slice(1).replaceAll('/', '.').slice(0, 200);
+/** The field by its path, `limits.memoryBytes`, and what is wrong with it in words. */
+function explain(fault: TLocalizedValidationError) {
+  const names = fault.instancePath.slice(1).split('/').filter(Boolean);
+  const at = (...more: readonly string[]) => [...names, ...more].join('.').slice(0, 200);
+  switch (fault.keyword) {
+    case 'boolean':
+      return { field: at(), problem: 'is not a known field' };
+    case 'required':
+      return { field: at(fault.params.requiredProperties[0] ?? ''), problem: 'is missing' };
+    case 'enum':
+      return { field: at(), problem: `must be ${fault.params.allowedValues.join(' or ')}` };
+    default:
+      return { field: at(), problem: fault.message };
+  }
 }

@@ -1,10 +1,12 @@
 /**
- * How a frame's fields are described. A message is a closed TypeBox object whose properties carry a `tag` and a wire
- * kind; the TypeScript codec, the C header and the documentation of the frames all read the same description.
+ * How a frame's fields are described. A message is a closed TypeBox object whose properties carry a `tag`
+ * and a wire kind; the TypeScript codec, the C header and the documentation of the frames all read the same
+ * description.
  *
- * On the wire a message is a run of fields in strictly ascending order of their tags, so each message has exactly one
- * encoding. A field is: tag u16, length u32, value, little-endian. The length is kept even where the kind fixes it,
- * because it lets one loop check bounds before it looks at kinds. A list is a run of: length u32, item.
+ * On the wire a message is a run of fields in strictly ascending order of their tags, so each message has
+ * exactly one encoding. A field is: tag u16, length u32, value, little-endian. The length is kept even
+ * where the kind fixes it, because it lets one loop check bounds before it looks at kinds. A list is a run
+ * of: length u32, item.
  */
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import Type from 'typebox';
@@ -13,9 +15,9 @@ export const FIELD_HEADER_BYTES = 6;
 export const LIST_ITEM_HEADER_BYTES = 4;
 
 /**
- * `string` is UTF-8 without NUL; `path` is any bytes without NUL, as Linux has them in names and arguments; `bytes` is
- * any bytes. `choice` is a u8 that counts in the field's `values`; `bool` is a u8 of 0 or 1. A `u64` or
- * `i64` is at most 2^53-1 from zero, so that every number is exact in JavaScript.
+ * `string` is UTF-8 without NUL; `path` is any bytes without NUL, as Linux has them in names and
+ * arguments; `bytes` is any bytes. `choice` is a u8 that counts in the field's `values`; `bool` is a u8 of
+ * 0 or 1. A `u64` or `i64` is at most 2^53-1 from zero, so that every number is exact in JavaScript.
  */
 export type WireKind =
   | 'u8'

@@ -18,8 +18,8 @@ const start: AetherFrame = {
   fields: {
     execId: 'ex-1',
     argv: [Buffer.from('cat'), Buffer.from([255])],
-    environment: [],
-    terminal: { rows: 24, columns: 80 },
+    env: [],
+    pty: { rows: 24, columns: 80 },
     stdinOpen: true,
     windowBytes: 65_536,
   },

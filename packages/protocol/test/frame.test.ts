@@ -7,8 +7,8 @@ import {
   encodeDataHeader,
   encodeFrame,
   FRAME_DATA_BYTES_MAX,
-  message,
   payloadBytesMax,
+  wire,
 } from '@dsec/protocol';
 import { expect, test } from 'vitest';
 
@@ -52,11 +52,11 @@ test('fields that together exceed the longest payload are refused', () => {
     execId: 'ex-1',
     argv: [argument],
     shell: argument,
-    environment: [],
+    env: [],
     stdinOpen: false,
     windowBytes: 65_536,
   };
-  const long = { ...fields, environment: Array(2).fill(argument.subarray(0, 32_000)) };
+  const long = { ...fields, env: Array(2).fill(argument.subarray(0, 32_000)) };
   const start = (value: typeof fields) =>
     encodeFrame(AETHER_FRAMES, { type: 'exec-start', ...place, fields: value });
   expect(start(fields).byteLength).toBeGreaterThan(200 * 1024);
@@ -67,7 +67,7 @@ test('every frame of the protocols fits its limit, and codes are distinct', () =
   for (const definition of Object.values(AETHER_FRAMES.frames)) {
     expect(payloadBytesMax(definition)).toBeLessThanOrEqual(256 * 1024);
   }
-  const M = message('m', {});
+  const M = wire.message('m', {});
   expect(() =>
     defineFrameProtocol('p', {
       a: control(1, 'both', 'any', M),

@@ -43,7 +43,7 @@ const spawn: SpawnFields = {
   uid: 0,
   gid: 0,
   argv: [text('aether')],
-  environment: [],
+  env: [],
   descriptors: [
     { number: 0, kind: 'null' },
     { number: 3, kind: 'listener', name: text('run/sb-a-b-0123456789abcdef/agent.sock') },

@@ -1,9 +1,10 @@
-import {
+import { decodeMessage, encodeMessage, wire } from '@dsec/protocol';
+import { expect, test } from 'vitest';
+
+const {
   bool,
   bytes,
   choice,
-  decodeMessage,
-  encodeMessage,
   i32,
   i64,
   listOf,
@@ -17,8 +18,7 @@ import {
   u16,
   u32,
   u64,
-} from '@dsec/protocol';
-import { expect, test } from 'vitest';
+} = wire;
 
 const Inner = message('inner', { flag: bool(1), size: optional(u16(2)) });
 const Everything = message('everything', {

@@ -1,16 +1,7 @@
-import {
-  bool,
-  bytes,
-  listOf,
-  message,
-  optional,
-  pathList,
-  string,
-  struct,
-  u8,
-  u64,
-} from '@dsec/protocol';
+import { wire } from '@dsec/protocol';
 import { expect, test } from 'vitest';
+
+const { bool, bytes, listOf, message, optional, pathList, string, struct, u8, u64 } = wire;
 
 test('fields are in the order of their tags, whatever the order in which they were written', () => {
   const { fields } = message('m', { late: u8(9), early: bool(1), middle: optional(u8(4)) });

@@ -1,0 +1,1355 @@
+# Generated from spec/openapi.json by `npm run generate`. Do not edit.
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+
+class AttachResize(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["resize"]
+    rows: int
+    columns: int
+
+
+class AttachStdinAck(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["stdin-ack"]
+    offset: int
+
+
+class AttachStdinEnd(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["stdin-end"]
+    offset: int
+
+
+class DirectoryCreate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    path: str | None = Field(
+        None,
+        description="UTF-8 path; relative ones start at the working directory of the sandbox.",
+    )
+    path_base64: str | None = Field(
+        None,
+        alias="pathBase64",
+        description="The same as base64 of its bytes, for a path that is not UTF-8.",
+    )
+    user: str | None = Field(
+        None, description="Name or number of a user inside the sandbox, or user:group."
+    )
+    mode: int | None = Field(None, description="Permission bits, as a decimal number.")
+    create_parents: bool | None = Field(None, alias="createParents")
+
+
+class DoctorCheck(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str
+    group: str
+    status: Literal["ok", "degraded", "missing", "unknown"]
+    found: str
+    needed_for: str = Field(..., alias="neededFor")
+    remedy: str
+
+
+class DoctorHost(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    os: str
+    kernel: str
+    architecture: str
+    cpus: int
+    memory_bytes: int = Field(..., alias="memoryBytes")
+    uid: int
+
+
+class DoctorReason(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    check: str
+    status: Literal["ok", "degraded", "missing", "unknown"]
+    why: str
+
+
+class EdgeLoad(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    admitting: bool
+    refusal: str | None = Field(None, description="Why it admits no more.")
+    cpu_count: int = Field(..., alias="cpuCount")
+    memory_total_bytes: int = Field(..., alias="memoryTotalBytes")
+    memory_available_bytes: int = Field(..., alias="memoryAvailableBytes")
+    disk_available_bytes: int = Field(..., alias="diskAvailableBytes")
+    pids_available: int = Field(..., alias="pidsAvailable")
+    cpu_pressure_pct: float | None = Field(None, alias="cpuPressurePct")
+    memory_pressure_pct: float | None = Field(None, alias="memoryPressurePct")
+    io_pressure_pct: float | None = Field(None, alias="ioPressurePct")
+
+
+class Environment(BaseModel):
+    """
+    An ordered list of layers under a name: base, workspace, toolkits, diffs.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    layers: list[str]
+    revision: int
+    updated_at_ms: int = Field(..., alias="updatedAtMs")
+
+
+class EnvironmentPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    environments: list[Environment]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class EnvironmentPut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    layers: list[str]
+    revision: int | None = Field(
+        None, description="Replace only this revision; 0: only if there is none."
+    )
+
+
+class EventType(RootModel[Literal["sandbox-state", "exec-exit", "lost"]]):
+    root: Literal["sandbox-state", "exec-exit", "lost"]
+
+
+class ExecExit(BaseModel):
+    """
+    Either `exitCode` or `signal`.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    exit_code: int | None = Field(None, alias="exitCode")
+    signal: int | None = None
+    core_dumped: bool = Field(..., alias="coreDumped")
+    timed_out: bool = Field(..., alias="timedOut")
+    oom_killed: bool = Field(..., alias="oomKilled")
+    trusted: bool = Field(
+        ...,
+        description="False in a session, where the sandbox itself reports the status.",
+    )
+
+
+class ExecExitEvent(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cursor: str = Field(..., description="Opaque place in a listing or stream.")
+    at_ms: int = Field(..., alias="atMs")
+    project: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    principal: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    job: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    sandbox: str = Field(
+        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    type: Literal["exec-exit"]
+    exec: str = Field(..., description="Id of a command.")
+    exit: ExecExit | None = None
+
+
+class FileMove(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    source: str | None = Field(
+        None,
+        description="UTF-8 path; relative ones start at the working directory of the sandbox.",
+    )
+    source_base64: str | None = Field(
+        None,
+        alias="sourceBase64",
+        description="The same as base64 of its bytes, for a path that is not UTF-8.",
+    )
+    target: str | None = Field(
+        None,
+        description="UTF-8 path; relative ones start at the working directory of the sandbox.",
+    )
+    target_base64: str | None = Field(
+        None,
+        alias="targetBase64",
+        description="The same as base64 of its bytes, for a path that is not UTF-8.",
+    )
+    user: str | None = Field(
+        None, description="Name or number of a user inside the sandbox, or user:group."
+    )
+    replace: bool | None = None
+
+
+class HealthPart(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str
+    ok: bool
+    detail: str | None = None
+
+
+class ImportFormat(RootModel[Literal["tar", "oci-archive", "docker-archive"]]):
+    root: Literal["tar", "oci-archive", "docker-archive"]
+
+
+class Job(BaseModel):
+    """
+    The sandboxes that carry one job label, counted.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    project: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    creating: int
+    running: int
+    paused: int
+    stopped: int
+    failed: int
+    first_created_at_ms: int = Field(..., alias="firstCreatedAtMs")
+
+
+class JobPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    jobs: list[Job]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class LayerDevice(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    blob_id: str = Field(..., alias="blobId", description="sha256: and 64 hex digits.")
+    bytes: int
+
+
+class LayerKind(RootModel[Literal["base", "workspace", "toolkit", "diff"]]):
+    root: Literal["base", "workspace", "toolkit", "diff"]
+
+
+class LayerRef(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    ref: str = Field(..., description="kind/name:version")
+    layer_id: str = Field(
+        ..., alias="layerId", description="sha256: and 64 hex digits."
+    )
+    tree_digest: str = Field(
+        ..., alias="treeDigest", description="sha256: and 64 hex digits."
+    )
+    created_at_ms: int = Field(..., alias="createdAtMs")
+
+
+class LayerRefCreate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    layer_id: str = Field(
+        ..., alias="layerId", description="sha256: and 64 hex digits."
+    )
+
+
+class LayerRefPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    refs: list[LayerRef]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class LayerVerifyReport(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    layer_id: str = Field(
+        ..., alias="layerId", description="sha256: and 64 hex digits."
+    )
+    ok: bool
+    problems: list[str]
+    checked_bytes: int = Field(..., alias="checkedBytes")
+
+
+class LostEvent(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cursor: str = Field(..., description="Opaque place in a listing or stream.")
+    at_ms: int = Field(..., alias="atMs")
+    type: Literal["lost"]
+
+
+class OutputChunk(BaseModel):
+    """
+    A stretch of output; `base64` where `text` is not exact.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    offset: int
+    text: str
+    base64: str | None = None
+
+
+class OutputStream(RootModel[Literal["stdout", "stderr"]]):
+    root: Literal["stdout", "stderr"]
+
+
+class OutputTotals(BaseModel):
+    """
+    Offsets are absolute; kept are the bytes below `headBytes` and from `tailOffset` on.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    total_bytes: int = Field(..., alias="totalBytes")
+    head_bytes: int = Field(..., alias="headBytes")
+    tail_offset: int = Field(..., alias="tailOffset")
+    truncated: bool
+    ended: bool = Field(..., description="No more bytes will come.")
+
+
+class PackDiffRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    ref: str | None = Field(None, description="kind/name:version")
+
+
+class PackDiffResult(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    layer_id: str = Field(
+        ..., alias="layerId", description="sha256: and 64 hex digits."
+    )
+    tree_digest: str = Field(
+        ..., alias="treeDigest", description="sha256: and 64 hex digits."
+    )
+    ref: str | None = Field(None, description="kind/name:version")
+    entries: int
+    stored_bytes: int = Field(..., alias="storedBytes")
+    frozen_ms: float = Field(
+        ..., alias="frozenMs", description="How long the sandbox stood still."
+    )
+
+
+class PtySize(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    rows: int
+    columns: int
+
+
+class RollbackRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    snapshot: str = Field(..., description="Id of a snapshot.")
+
+
+class SandboxLayer(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    ref: str | None = Field(
+        None,
+        description="kind/name:version, where the version may be ^1, ~1.2 or latest as well",
+    )
+    layer_id: str = Field(
+        ..., alias="layerId", description="sha256: and 64 hex digits."
+    )
+
+
+class SandboxLimits(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cpu_millicores: int | None = Field(
+        None, alias="cpuMillicores", description="1000 is one processor."
+    )
+    memory_bytes: int | None = Field(None, alias="memoryBytes")
+    pids_max: int | None = Field(None, alias="pidsMax")
+    disk_bytes: int | None = Field(
+        None, alias="diskBytes", description="Of the writable layer."
+    )
+    inodes_max: int | None = Field(
+        None, alias="inodesMax", description="Of the writable layer."
+    )
+    open_files_max: int | None = Field(
+        None, alias="openFilesMax", description="For each process."
+    )
+
+
+class SandboxStateEvent(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cursor: str = Field(..., description="Opaque place in a listing or stream.")
+    at_ms: int = Field(..., alias="atMs")
+    project: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    principal: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    job: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    sandbox: str = Field(
+        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    type: Literal["sandbox-state"]
+    state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
+    end_reason: (
+        Literal[
+            "stopped",
+            "ttl",
+            "oom",
+            "disk",
+            "killed",
+            "agent",
+            "edge-restart",
+            "backend-failed",
+            "host-lost",
+            "protocol",
+        ]
+        | None
+    ) = Field(None, alias="endReason")
+    revision: int
+
+
+class SandboxTimings(BaseModel):
+    """
+    Milliseconds from the moment the edge (or the apiserver, in its answers) took the request.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    allocated_ms: float | None = Field(
+        None, alias="allocatedMs", description="The edge had accepted."
+    )
+    ready_ms: float | None = Field(
+        None, alias="readyMs", description="The agent inside had said hello."
+    )
+    first_command_ms: float | None = Field(
+        None, alias="firstCommandMs", description="The first exit code had come back."
+    )
+
+
+class SandboxUsage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cpu_us: int = Field(..., alias="cpuUs", description="Processor time used.")
+    memory_bytes: int = Field(..., alias="memoryBytes")
+    memory_peak_bytes: int = Field(..., alias="memoryPeakBytes")
+    disk_bytes: int = Field(..., alias="diskBytes")
+    inodes: int
+    pids: int
+
+
+class Session(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str = Field(..., description="Id of a session.")
+    sandbox: str = Field(
+        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    open: bool
+    trusted: Literal[False]
+    created_at_ms: int = Field(..., alias="createdAtMs")
+
+
+class SessionPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    sessions: list[Session]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class SessionSpec(BaseModel):
+    """
+    A persistent shell. What it says about its commands is the sandbox's own word: `trusted` is always false.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    shell: list[str] | None = None
+    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    env: dict[str, str] | None = None
+    user: str | None = Field(
+        None, description="Name or number of a user inside the sandbox, or user:group."
+    )
+    pty: PtySize | None = None
+
+
+class Snapshot(BaseModel):
+    """
+    A named state: the sandbox's layers and, on top of them, what it had changed.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str = Field(..., description="Id of a snapshot.")
+    name: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    sandbox: str = Field(
+        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    project: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    job: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    layers: list[SandboxLayer]
+    memory: bool
+    frozen_ms: float = Field(
+        ..., alias="frozenMs", description="How long the sandbox stood still."
+    )
+    stored_bytes: int = Field(..., alias="storedBytes")
+    created_at_ms: int = Field(..., alias="createdAtMs")
+
+
+class SnapshotCreate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    memory: bool | None = Field(
+        None, description="Memory and devices as well: virtual machines only."
+    )
+
+
+class SnapshotPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    snapshots: list[Snapshot]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class StdinAccepted(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    offset: int = Field(..., description="Taken so far.")
+
+
+class TimeoutRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    timeout_ms: int | None = Field(
+        None,
+        alias="timeoutMs",
+        description="From the start of the command; absent: none.",
+    )
+
+
+class Ttl(BaseModel):
+    """
+    What ends a sandbox by itself.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    idle_ms: int | None = Field(
+        None, alias="idleMs", description="Without any operation."
+    )
+    lifetime_ms: int | None = Field(
+        None, alias="lifetimeMs", description="From creation on, running or not."
+    )
+    grace_ms: int | None = Field(
+        None,
+        alias="graceMs",
+        description="Kept after its time is up for scoring; no command starts any more.",
+    )
+
+
+class Version(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    version: str
+    api: Literal["v1"]
+    frames: int
+
+
+class AttachAck(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["ack"]
+    channel: Literal["stdout", "stderr"]
+    offset: int
+
+
+class AttachEnd(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["end"]
+    channel: Literal["stdout", "stderr"]
+    offset: int
+
+
+class AttachGap(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["gap"]
+    channel: Literal["stdout", "stderr"]
+    offset: int = Field(..., description="First byte that is lost.")
+    next_offset: int = Field(
+        ..., alias="nextOffset", description="First byte after the gap."
+    )
+
+
+class AttachSignal(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["signal"]
+    signal: int
+    scope: Literal["leader", "tree"]
+
+
+class BranchCreate(BaseModel):
+    """
+    Several sandboxes from one snapshot. Absent fields are those of the sandbox that it was taken of.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    count: int
+    labels: dict[str, str] | None = None
+    job: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    limits: SandboxLimits | None = None
+    ttl: Ttl | None = None
+
+
+class DoctorVerdict(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    status: Literal["possible", "degraded", "impossible", "unknown"]
+    reasons: list[DoctorReason]
+
+
+class EdgeSandbox(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str = Field(..., description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
+    state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
+    end_reason: (
+        Literal[
+            "stopped",
+            "ttl",
+            "oom",
+            "disk",
+            "killed",
+            "agent",
+            "edge-restart",
+            "backend-failed",
+            "host-lost",
+            "protocol",
+        ]
+        | None
+    ) = Field(None, alias="endReason")
+    revision: int
+    project: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    job: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+
+
+class EdgeState(BaseModel):
+    """
+    What an edge is and has. `revision` is that of the edge as a whole: every change raises it. `full`: sandboxes that are not listed do not exist. `events`: where the event stream goes on after this.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    edge: str = Field(..., description="Id of an edge.")
+    epoch: int = Field(..., description="Grows with every start of the edge.")
+    boot_id: str = Field(..., alias="bootId")
+    revision: int
+    full: bool
+    events: str = Field(..., description="Opaque place in a listing or stream.")
+    load: EdgeLoad
+    backends: list[Literal["fncall", "container", "microvm", "fullvm"]]
+    sandboxes: list[EdgeSandbox]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class ErrorBody(BaseModel):
+    """
+    The body of every response that is not a success.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    code: Literal["invalid-argument", "unauthenticated", "permission-denied", "not-found", "already-exists", "conflict", "idempotency-conflict", "state-conflict", "too-large", "rate-limited", "quota-exceeded", "overloaded", "unavailable", "deadline-exceeded", "cancelled", "unsupported", "internal", "data-loss", "storage-full", "import-limit", "import-invalid", "layer-invalid", "protocol", "freeze-timeout", "agent-lost", "command-not-found", "output-lost", "grade-invalid"]
+    message: str = Field(..., description="For people; may change.")
+    retryable: bool = Field(..., description="The same request may succeed later.")
+    remedy: str = Field(..., description="What the caller can do about it.")
+    details: dict[str, str | float | bool]
+
+
+class Event(RootModel[SandboxStateEvent | ExecExitEvent | LostEvent]):
+    root: SandboxStateEvent | ExecExitEvent | LostEvent
+
+
+class Exec(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str = Field(..., description="Id of a command.")
+    sandbox: str = Field(
+        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    sequence: int = Field(..., description="Place in the sandbox among all operations.")
+    session: str | None = Field(None, description="Id of a session.")
+    command: str = Field(..., description="Beginning of the command, to show.")
+    state: Literal["starting", "running", "exited", "failed", "unknown"]
+    exit: ExecExit | None = None
+    error: ErrorBody | None = None
+    started_at_ms: int = Field(..., alias="startedAtMs")
+    ended_at_ms: int | None = Field(None, alias="endedAtMs")
+    running_ms: int | None = Field(
+        None,
+        alias="runningMs",
+        description="Without the time that the sandbox was paused.",
+    )
+    cpu_us: int | None = Field(None, alias="cpuUs")
+    memory_peak_bytes: int | None = Field(None, alias="memoryPeakBytes")
+    stdout: OutputTotals
+    stderr: OutputTotals
+
+
+class ExecPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    execs: list[Exec]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class ExecSpec(BaseModel):
+    """
+    Either `argv`, or `shell`: text for `/bin/sh -c`, or for the session's shell.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    argv: list[str] | None = None
+    shell: str | None = None
+    session: str | None = Field(None, description="Id of a session.")
+    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    env: dict[str, str] | None = None
+    user: str | None = Field(
+        None, description="Name or number of a user inside the sandbox, or user:group."
+    )
+    stdin: bool | None = Field(
+        None, description="Keep standard input open for bytes that come later."
+    )
+    pty: PtySize | None = None
+    timeout_ms: int | None = Field(
+        None,
+        alias="timeoutMs",
+        description="Running time; the time of a paused sandbox does not count.",
+    )
+    output_bytes_max: int | None = Field(
+        None,
+        alias="outputBytesMax",
+        description="Kept of each stream: a head and the tail; the rest is counted.",
+    )
+    wait_ms: int | None = Field(
+        None,
+        alias="waitMs",
+        description="Wait up to so many milliseconds for a change before answering.",
+    )
+
+
+class ExecStarted(BaseModel):
+    """
+    With `waitMs` and a command that has ended in time, `stdout` and `stderr` hold the beginning of its output, which is all of it when `totalBytes` says so.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    exec: Exec
+    stdout: OutputChunk | None = None
+    stderr: OutputChunk | None = None
+
+
+class FileEntry(BaseModel):
+    """
+    The forms in base64 are there where the others are not exact.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str
+    name_base64: str | None = Field(None, alias="nameBase64")
+    kind: Literal["file", "directory", "symlink", "char", "block", "fifo", "socket"]
+    mode: int = Field(..., description="Permission bits, as a decimal number.")
+    uid: int
+    gid: int
+    size_bytes: int = Field(..., alias="sizeBytes")
+    allocated_bytes: int = Field(
+        ...,
+        alias="allocatedBytes",
+        description="Space taken, less than the size for a file with holes.",
+    )
+    links: int
+    mtime_seconds: int = Field(
+        ...,
+        alias="mtimeSeconds",
+        description="Since the Unix epoch; `mtimeNanoseconds` is added.",
+    )
+    mtime_nanoseconds: int = Field(..., alias="mtimeNanoseconds")
+    symlink_target: str | None = Field(None, alias="symlinkTarget")
+    symlink_target_base64: str | None = Field(None, alias="symlinkTargetBase64")
+
+
+class FilePage(BaseModel):
+    """
+    In the order of the directory; entries made or removed meanwhile may or may not be seen.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    entries: list[FileEntry]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class Health(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    ok: bool
+    parts: list[HealthPart]
+
+
+class JobFailure(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    sandbox: str = Field(
+        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    error: ErrorBody
+
+
+class JobResult(BaseModel):
+    """
+    What became of an operation on all sandboxes of a job. At most 100 failures are told one by one.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    matched: int
+    changed: int = Field(
+        ..., description="Whose state is now as asked, and was not before."
+    )
+    failed: int
+    failures: list[JobFailure]
+
+
+class Key(BaseModel):
+    """
+    An API key without its secret, which is stored hashed.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str = Field(..., description="Id of an API key; not its secret.")
+    name: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    project: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    principal: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
+    created_at_ms: int = Field(..., alias="createdAtMs")
+    expires_at_ms: int | None = Field(None, alias="expiresAtMs")
+    revoked_at_ms: int | None = Field(None, alias="revokedAtMs")
+    last_used_at_ms: int | None = Field(None, alias="lastUsedAtMs")
+
+
+class KeyCreate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
+    lifetime_ms: int | None = Field(None, alias="lifetimeMs")
+    principal: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    project: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+
+
+class KeyCreated(BaseModel):
+    """
+    The only time that the secret is told. A repetition of the request tells the key without it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    key: Key
+    secret: str | None = None
+
+
+class KeyPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    keys: list[Key]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class Layer(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    layer_id: str = Field(
+        ..., alias="layerId", description="sha256: and 64 hex digits."
+    )
+    tree_digest: str = Field(
+        ..., alias="treeDigest", description="sha256: and 64 hex digits."
+    )
+    meta_bytes: int = Field(..., alias="metaBytes")
+    entries: int
+    content_bytes: int = Field(
+        ..., alias="contentBytes", description="Of all files, as their sizes say."
+    )
+    stored_bytes: int = Field(
+        ...,
+        alias="storedBytes",
+        description="Of the data that this layer added to the store.",
+    )
+    shared_bytes: int = Field(
+        ...,
+        alias="sharedBytes",
+        description="Of the data that it found in other layers.",
+    )
+    devices: list[LayerDevice]
+
+
+class LayerImportEvent(BaseModel):
+    """
+    A line of the stream that an import answers with. The last one has `layer` or `error`.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    entries: int
+    content_bytes: int = Field(..., alias="contentBytes")
+    layer: Layer | None = None
+    error: ErrorBody | None = None
+
+
+class LayerPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    layers: list[Layer]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+
+
+class NetworkRule(BaseModel):
+    """
+    One thing that a sandbox may reach; everything else is denied.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    kind: Literal["service", "domain", "address"]
+    target: str = Field(
+        ...,
+        description="Name of a service, a domain (`*.` in front for all below), or an address range.",
+    )
+    ports: list[int] | None = None
+    protocol: Literal["tcp", "udp"] | None = None
+
+
+class Protection(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    state: Literal["enforced", "degraded", "absent"]
+    detail: str | None = None
+
+
+class SandboxCreate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
+    environment: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    layers: list[str] | None = None
+    limits: SandboxLimits | None = None
+    network: list[NetworkRule] | None = None
+    env: dict[str, str] | None = None
+    user: str | None = Field(
+        None, description="Name or number of a user inside the sandbox, or user:group."
+    )
+    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    labels: dict[str, str] | None = None
+    job: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    ttl: Ttl | None = None
+    isolation: Literal["job", "project", "node"] | None = None
+    require_protections: list[str] | None = Field(None, alias="requireProtections")
+    allow_degraded: bool | None = Field(
+        None,
+        alias="allowDegraded",
+        description="Start even where the node lacks a protection, and say so.",
+    )
+    wait_for: Literal["allocated", "ready"] | None = Field(None, alias="waitFor")
+
+
+class SandboxSpec(BaseModel):
+    """
+    Either a named `environment` or the `layers` themselves. What is absent gets its default once.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
+    environment: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    layers: list[str] | None = None
+    limits: SandboxLimits | None = None
+    network: list[NetworkRule] | None = None
+    env: dict[str, str] | None = None
+    user: str | None = Field(
+        None, description="Name or number of a user inside the sandbox, or user:group."
+    )
+    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    labels: dict[str, str] | None = None
+    job: str | None = Field(
+        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    ttl: Ttl | None = None
+    isolation: Literal["job", "project", "node"] | None = None
+    require_protections: list[str] | None = Field(None, alias="requireProtections")
+    allow_degraded: bool | None = Field(
+        None,
+        alias="allowDegraded",
+        description="Start even where the node lacks a protection, and say so.",
+    )
+
+
+class SignalRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    signal: int
+    scope: Literal["leader", "tree"] | None = None
+
+
+class AttachAttached(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["attached"]
+    exec: Exec
+    stdin_offset: int = Field(
+        ..., alias="stdinOffset", description="Bytes of stdin taken so far."
+    )
+
+
+class AttachClientMessage(
+    RootModel[AttachAck | AttachStdinEnd | AttachResize | AttachSignal]
+):
+    root: AttachAck | AttachStdinEnd | AttachResize | AttachSignal
+
+
+class AttachError(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["error"]
+    error: ErrorBody
+
+
+class AttachExit(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["exit"]
+    exec: Exec
+
+
+class AttachServerMessage(
+    RootModel[
+        AttachAttached
+        | AttachStdinAck
+        | AttachGap
+        | AttachEnd
+        | AttachExit
+        | AttachError
+    ]
+):
+    root: AttachAttached | AttachStdinAck | AttachGap | AttachEnd | AttachExit | AttachError
+
+
+class DoctorReport(BaseModel):
+    """
+    What `dsec doctor --json` prints: one probe of a host.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    version: Literal[1]
+    taken_at: str = Field(..., alias="takenAt")
+    host: DoctorHost
+    checks: list[DoctorCheck]
+    verdicts: dict[str, DoctorVerdict]
+
+
+class Sandbox(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str = Field(..., description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
+    state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
+    end_reason: (
+        Literal[
+            "stopped",
+            "ttl",
+            "oom",
+            "disk",
+            "killed",
+            "agent",
+            "edge-restart",
+            "backend-failed",
+            "host-lost",
+            "protocol",
+        ]
+        | None
+    ) = Field(None, alias="endReason")
+    error: ErrorBody | None = None
+    revision: int = Field(..., description="Grows with every change of this record.")
+    edge: str = Field(..., description="Id of an edge.")
+    project: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    principal: str = Field(
+        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    spec: SandboxSpec
+    layers: list[SandboxLayer]
+    created_at_ms: int = Field(..., alias="createdAtMs")
+    ended_at_ms: int | None = Field(None, alias="endedAtMs")
+    expires_at_ms: int | None = Field(
+        None,
+        alias="expiresAtMs",
+        description="By its lifetime or idle time, whichever is first.",
+    )
+    timings: SandboxTimings
+    protections: list[Protection]
+    upper_driver: str | None = Field(
+        None,
+        alias="upperDriver",
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen.",
+    )
+    usage: SandboxUsage | None = None
+
+
+class SandboxBatchCreate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    count: int
+    spec: SandboxSpec
+
+
+class SandboxBatchItem(BaseModel):
+    """
+    A line of the answer to a batch: a sandbox that is ready, or why there is none.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    index: int
+    sandbox: Sandbox | None = None
+    error: ErrorBody | None = None
+
+
+class SandboxPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    sandboxes: list[Sandbox]
+    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
