@@ -56,7 +56,7 @@ const byteString = (minLength: number, maxLength: number) =>
   bytes(minLength, maxLength).map((b) => Buffer.from(b).toString('latin1'));
 
 const isName = (name: string) => !/[\0/]/.test(name) && name !== '.' && name !== '..';
-const name = fc.oneof(
+const anyName = fc.oneof(
   { weight: 6, arbitrary: fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme-ascii' }) },
   { weight: 3, arbitrary: byteString(1, 20) },
   { weight: 1, arbitrary: byteString(255, 255).map((n) => n.replace(/[\0/]/g, '\xff')) },
@@ -187,7 +187,7 @@ const leaf: fc.Arbitrary<Leaf> = fc.oneof(
 );
 const whiteout = fc.record({ kind: fc.constant('whiteout' as const) });
 
-function leafNode(hides: boolean): fc.Arbitrary<TreeNode> {
+function leafNode(hides: boolean, name: fc.Arbitrary<ByteString>): fc.Arbitrary<TreeNode> {
   const any = hides
     ? fc.oneof({ weight: 6, arbitrary: leaf }, { weight: 1, arbitrary: whiteout })
     : leaf;
@@ -202,35 +202,40 @@ function leafNode(hides: boolean): fc.Arbitrary<TreeNode> {
 
 const distinct = { selector: (node: TreeNode) => node.name } as const;
 
-/** Nodes below a directory; `hides` adds whiteouts and opaque directories. */
-export function nodes(hides: boolean, depth: number, maxLength: number): fc.Arbitrary<TreeNode[]> {
+interface TreeOptions {
+  /** Adds whiteouts and opaque directories. */
+  readonly hides: boolean;
+  /** The only names there are, for trees that meet each other. */
+  readonly names?: readonly ByteString[];
+}
+
+function nodes(options: TreeOptions, depth: number): fc.Arbitrary<TreeNode[]> {
+  const { hides, names } = options;
+  const name = names === undefined ? anyName : fc.constantFrom(...names);
+  const branch = () =>
+    fc.record({
+      name,
+      attributes: attributes(directoryXattrs),
+      opaque: hides ? fc.boolean() : fc.constant(false),
+      children: nodes(options, depth - 1),
+    });
   const node =
     depth === 0
-      ? leafNode(hides)
+      ? leafNode(hides, name)
       : fc.oneof(
-          { weight: 3, arbitrary: leafNode(hides) },
-          {
-            weight: 2,
-            arbitrary: fc.record({
-              name,
-              attributes: attributes(directoryXattrs),
-              opaque: hides ? fc.boolean() : fc.constant(false),
-              children: nodes(hides, depth - 1, maxLength),
-            }),
-          },
+          { weight: 3, arbitrary: leafNode(hides, name) },
+          { weight: 2, arbitrary: branch() },
         );
   return fc.uniqueArray(
-    node.filter((n) => isName(n.name)),
-    { maxLength, ...distinct },
+    node.filter((each) => isName(each.name)),
+    { maxLength: 8, ...distinct },
   );
 }
 
-export function trees(options: { readonly hides: boolean }): fc.Arbitrary<Tree> {
+export function trees(options: TreeOptions): fc.Arbitrary<Tree> {
   return fc.record({
     attributes: attributes(directoryXattrs),
-    children: nodes(options.hides, 3, 8).map((children) =>
-      children.filter((node) => node.name !== '.dsec'),
-    ),
+    children: nodes(options, 3).map((children) => children.filter((node) => node.name !== '.dsec')),
   });
 }
 

@@ -119,16 +119,20 @@ const kindOfMode = new Map([
   [0o140000, 'socket'],
 ]);
 
-/** Everything below a directory of this host, by lstat(2), readlink(2), listxattr(2) and read(2). */
+/**
+ * Everything below a directory of this host, by lstat(2), readlink(2), listxattr(2) and read(2). Overlayfs may list the
+ * name of a whiteout and then say that there is nothing: such a name is no entry.
+ */
 export function listHost(root: string): Listing {
   const draft = new Map<ByteString, Omit<Shown, 'sameAs'> & { inode: string }>();
   const visit = (relative: ByteString) => {
     const path = Buffer.from(relative === '' ? root : `${root}/${relative}`, 'latin1');
-    const stats = lstatSync(path, { bigint: true });
+    const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    if (stats === undefined) return;
     const shown = showHost(path, stats);
     draft.set(relative, {
       ...shown,
-      inode: shown.kind === 'directory' ? relative : `${stats.ino}`,
+      inode: shown.kind === 'directory' ? relative : `${stats.dev}:${stats.ino}`,
     });
     if (shown.kind !== 'directory') return;
     for (const entry of readdirSync(path, { encoding: 'buffer' })) {

@@ -89,7 +89,8 @@ function overlay(
       for (const name of [...below.children.keys()]) editor.unlink(below, name);
     }
     const hides = isOpaque(above) || isOpaque(below);
-    setHead(below, { ...above, xattrs: hides ? pool.withOpaque(above.xattrs) : above.xattrs });
+    setHead(below, above);
+    if (hides) below.xattrs = pool.withOpaque(above.xattrs);
     for (const [name, entry] of above.children) {
       const covered = below.children.get(name)?.inode;
       if (entry.inode.kind === 'directory' && covered?.kind === 'directory') {

@@ -169,7 +169,8 @@ export function isOpaque(directory: DirectoryInode): boolean {
 }
 
 export function setHead(directory: DirectoryInode, head: InodeHead): void {
-  Object.assign(directory, head);
+  const { mode, uid, gid, mtimeSec, mtimeNsec, xattrs } = head;
+  Object.assign(directory, { mode, uid, gid, mtimeSec, mtimeNsec, xattrs });
 }
 
 export function sortedNames(directory: DirectoryInode): ByteString[] {
