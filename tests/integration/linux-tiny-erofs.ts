@@ -1,11 +1,15 @@
 /**
- * The smallest EROFS images that the kernel mounts, laid out by hand so that these tests need no other package: a root
- * directory with one file. Layout: fs/erofs/erofs_fs.h. Block 0 holds superblock, inodes and the directory's entries.
+ * The smallest EROFS images that the kernel mounts, laid out by hand so that these tests need no other
+ * package: a root directory with one file. Layout: fs/erofs/erofs_fs.h. Block 0 holds superblock, inodes
+ * and the directory's entries.
  */
 const BLOCK = 4096;
 const SUPER = 1024;
 const INODE = 32;
-/** Inodes are counted in slots of 32 bytes from block 0; the first one lies behind superblock and device table. */
+/**
+ * Inodes are counted in slots of 32 bytes from block 0; the first one lies behind superblock and device
+ * table.
+ */
 const ROOT_NID = 2048 / INODE;
 const FLAT_PLAIN = 0;
 const FLAT_INLINE = 2;
@@ -31,7 +35,7 @@ export function tinyErofs(
   const block = Buffer.alloc(BLOCK);
   writeSuper(block, options.onDevice === true);
   const rootNid = ROOT_NID;
-  const fileNid = ROOT_NID + 4; // the root's inode and its inline entries take the first four slots of 32 bytes
+  const fileNid = ROOT_NID + 4; // the root's inode and inline entries take four slots of 32 bytes
   const entries = directory([
     ['.', rootNid, 2],
     ['..', rootNid, 2],

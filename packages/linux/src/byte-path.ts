@@ -17,7 +17,10 @@ export function pathBytes(path: BytePath): Buffer {
   return Buffer.from(path.buffer, path.byteOffset, path.byteLength);
 }
 
-/** A NUL-terminated copy for the kernel. Throws `invalid-argument` on a NUL inside: the kernel would cut there. */
+/**
+ * A NUL-terminated copy for the kernel. Throws `invalid-argument` on a NUL inside: the kernel would cut
+ * there.
+ */
 export function cString(path: BytePath): Buffer {
   const bytes = pathBytes(path);
   if (bytes.includes(0)) {

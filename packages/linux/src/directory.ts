@@ -5,15 +5,19 @@ import { syscall } from './syscall.ts';
 /** Names in a directory and targets of links, as bytes in latin1 form and by descriptor. Calls block. */
 
 const BATCH_BYTES = 32_768;
-/** Offsets in `struct linux_dirent64`: after inode and position come the record's length, a type and the name. */
+/**
+ * Offsets in `struct linux_dirent64`: after inode and position come the record's length, a type and the
+ * name.
+ */
 const RECORD_LENGTH_AT = 16;
 const NAME_AT = 19;
 /** PATH_MAX: no file system keeps a longer target. */
 const TARGET_BYTES_MAX = 4096;
 
 /**
- * The names in a directory, without `.` and `..`, in the file system's order, in memory that does not grow with their
- * number. `fd` is open for reading (not O_PATH) and at the start; its position moves. Changes meanwhile may show or not.
+ * The names in a directory, without `.` and `..`, in the file system's order, in memory that does not grow
+ * with their number. `fd` is open for reading (not O_PATH) and at the start; its position moves. Changes
+ * meanwhile may show or not.
  */
 export function* directoryNames(fd: number): Generator<string> {
   const batch = Buffer.allocUnsafe(BATCH_BYTES);

@@ -66,14 +66,18 @@ export function errnoName(errno: number): string {
   return NAMES.get(errno) ?? `E${errno}`;
 }
 
-/** The code that a failed system call gets. ENODEV, for example, is what fsopen(2) says of a missing file system. */
+/**
+ * The code that a failed system call gets. ENODEV, for example, is what fsopen(2) says of a missing file
+ * system.
+ */
 export function codeOfErrno(errno: number): ErrorCode {
   return CODES[errnoName(errno)] ?? 'internal';
 }
 
 /**
- * The error of a failed system call. `details` always holds `syscall`, `errno` and `errnoName`; `subject` (a path, an
- * option) goes into the message and is not escaped: show messages to people through `escapeForTerminal`.
+ * The error of a failed system call. `details` always holds `syscall`, `errno` and `errnoName`; `subject`
+ * (a path, an option) goes into the message and is not escaped: show messages to people through
+ * `escapeForTerminal`.
  */
 export function syscallError(
   syscall: string,

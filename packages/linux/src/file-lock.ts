@@ -3,9 +3,9 @@ import { syscallError } from './errno.ts';
 import { rawSyscall, syscall } from './syscall.ts';
 
 /**
- * Advisory locks by flock(2). A lock belongs to the open file, ends when its last descriptor is closed or its process
- * dies, and does not exclude the same open file. Over NFS the kernel turns it into a byte-range lock, which needs the
- * file open for writing for an exclusive one.
+ * Advisory locks by flock(2). A lock belongs to the open file, ends when its last descriptor is closed or
+ * its process dies, and does not exclude the same open file. Over NFS the kernel turns it into a byte-range
+ * lock, which needs the file open for writing for an exclusive one.
  */
 export type LockMode = 'shared' | 'exclusive';
 
@@ -34,7 +34,10 @@ export interface LockOptions {
   readonly clock?: Clock;
 }
 
-/** Takes the lock, asking again with growing pauses (2 to 100 ms). The event loop stays free; order is not kept. */
+/**
+ * Takes the lock, asking again with growing pauses (2 to 100 ms). The event loop stays free; order is not
+ * kept.
+ */
 export async function lockFile(fd: number, mode: LockMode, options: LockOptions): Promise<void> {
   const { timeoutMs, signal, clock = systemClock } = options;
   const deadline = clock.monotonicMs() + timeoutMs;

@@ -1,7 +1,9 @@
 import { syscallError } from './errno.ts';
 import { rawSyscall, syscall } from './syscall.ts';
 
-/** Parts of files: where data is, how to give blocks back, how to copy inside the kernel. All of it blocks. */
+/**
+ * Parts of files: where data is, how to give blocks back, how to copy inside the kernel. All of it blocks.
+ */
 
 const SEEK_DATA = 3;
 const SEEK_HOLE = 4;
@@ -14,7 +16,10 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** The first byte of data at or after `offset`; `undefined` when only a hole or the end follows. Moves the position. */
+/**
+ * The first byte of data at or after `offset`; `undefined` when only a hole or the end follows. Moves the
+ * position.
+ */
 export function seekData(fd: number, offset: number): number | undefined {
   const result = rawSyscall('lseek', fd, offset, SEEK_DATA);
   if (result >= 0) return result;
@@ -29,8 +34,8 @@ export function seekHole(fd: number, offset: number): number {
 }
 
 /**
- * The ranges that hold data below `end`, in order. A file that another process writes meanwhile gives a mixture. A
- * file system without holes gives one range. `too-large` beyond 2^53 bytes.
+ * The ranges that hold data below `end`, in order. A file that another process writes meanwhile gives a
+ * mixture. A file system without holes gives one range. `too-large` beyond 2^53 bytes.
  */
 export function* dataRanges(fd: number, end: number): Generator<ByteRange> {
   for (let position = 0; position < end; ) {
@@ -43,7 +48,10 @@ export function* dataRanges(fd: number, end: number): Generator<ByteRange> {
   }
 }
 
-/** Gives the blocks of a range back; it reads as zeros and the size stays. `unsupported` where the file system can't. */
+/**
+ * Gives the blocks of a range back; it reads as zeros and the size stays. `unsupported` where the file
+ * system can't.
+ */
 export function punchHole(fd: number, offset: number, length: number): void {
   syscall('fallocate', [fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length]);
 }
@@ -59,9 +67,9 @@ export function allocateRange(
 }
 
 /**
- * Copies up to `length` bytes inside the kernel, sharing blocks where the file system can. Returns the bytes copied:
- * fewer than asked is normal, 0 is the end of the source. Positions of both descriptors stay. Across file system types
- * it fails with `invalid-argument` (EXDEV): read and write then.
+ * Copies up to `length` bytes inside the kernel, sharing blocks where the file system can. Returns the
+ * bytes copied: fewer than asked is normal, 0 is the end of the source. Positions of both descriptors stay.
+ * Across file system types it fails with `invalid-argument` (EXDEV): read and write then.
  */
 export function copyFileRange(
   source: { readonly fd: number; readonly offset: number },

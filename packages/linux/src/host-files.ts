@@ -26,7 +26,10 @@ const FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6265_6572, 'sysfs'],
 ]);
 
-/** The type of the file system at a path: a name where known (`ext4` stands for ext2 and ext3 too), else its number. */
+/**
+ * The type of the file system at a path: a name where known (`ext4` stands for ext2 and ext3 too), else its
+ * number.
+ */
 export function fileSystemType(path: BytePath): string {
   return fileSystemName(statfsSync(pathBytes(path)).type);
 }
@@ -37,7 +40,9 @@ export function fileSystemName(type: number): string {
   return FILE_SYSTEMS.get(magic) ?? `0x${magic.toString(16)}`;
 }
 
-/** A kernel setting by its dotted name (`kernel.pid_max`), trimmed; `undefined` where this kernel has none. */
+/**
+ * A kernel setting by its dotted name (`kernel.pid_max`), trimmed; `undefined` where this kernel has none.
+ */
 export function readSysctl(name: string): string | undefined {
   try {
     return readFileSync(`/proc/sys/${name.replaceAll('.', '/')}`, 'utf8').trim();

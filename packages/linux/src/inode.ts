@@ -2,7 +2,10 @@ import { open } from 'node:fs/promises';
 import { AT_FDCWD, type BytePath, cString, type FileTarget, shownPath } from './byte-path.ts';
 import { syscall } from './syscall.ts';
 
-/** Making, owning, dating and renaming of files where Node's fs is too coarse. All but `syncDirectory` block. */
+/**
+ * Making, owning, dating and renaming of files where Node's fs is too coarse. All but `syncDirectory`
+ * block.
+ */
 
 const AT_SYMLINK_NOFOLLOW = 0x100;
 const AT_EMPTY_PATH = 0x1000;
@@ -20,7 +23,9 @@ export function deviceNumber(major: number, minor: number): number {
   return ((minor & 0xff) | ((major & 0xfff) << 8) | ((minor & 0xfff00) << 12)) >>> 0;
 }
 
-/** Makes a device, FIFO or socket inode. `mode` holds type and permission bits, which the umask still cuts. */
+/**
+ * Makes a device, FIFO or socket inode. `mode` holds type and permission bits, which the umask still cuts.
+ */
 export function makeNode(
   path: BytePath,
   node: { readonly mode: number; readonly major?: number; readonly minor?: number },
@@ -70,8 +75,8 @@ function writeTime(pair: Buffer, offset: number, time: FileTime): void {
 const RENAME_FLAGS = { replace: 0, 'no-replace': 1, exchange: 2 } as const;
 
 /**
- * renameat2(2). `no-replace` fails with `already-exists` instead of replacing; `exchange` swaps two names in one step.
- * Some network file systems know neither: `invalid-argument` (EINVAL).
+ * renameat2(2). `no-replace` fails with `already-exists` instead of replacing; `exchange` swaps two names
+ * in one step. Some network file systems know neither: `invalid-argument` (EINVAL).
  */
 export function renameFile(
   from: BytePath,
@@ -84,7 +89,10 @@ export function renameFile(
   syscall('renameat2', args, `${shownPath(from)} to ${shownPath(to)}`);
 }
 
-/** Makes the names in a directory durable: a rename or create counts after a crash only when this has resolved. */
+/**
+ * Makes the names in a directory durable: a rename or create counts after a crash only when this has
+ * resolved.
+ */
 export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {

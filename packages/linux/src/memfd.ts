@@ -12,8 +12,9 @@ const F_GET_SEALS = 1034;
 const SEAL_ALL = 0x2f;
 
 /**
- * A file in memory with these bytes that nobody can change any more, its maker included. Returns its descriptor.
- * Programs run from one, or handed over by one, cannot be overwritten through /proc/PID/exe (CVE-2019-5736).
+ * A file in memory with these bytes that nobody can change any more, its maker included. Returns its
+ * descriptor. Programs run from one, or handed over by one, cannot be overwritten through /proc/PID/exe
+ * (CVE-2019-5736).
  */
 export function createSealedMemfd(
   name: string,

@@ -5,9 +5,10 @@ import { syscallError } from './errno.ts';
 import { rawSyscall, type SyscallArgument, syscall } from './syscall.ts';
 
 /**
- * The kernel's mount calls, one function each. They block, and act on the mount namespace of this process: the caller
- * sees to it that this is a private one. A mount made by `fsmount` or cloned by `openTree` is detached, in no
- * namespace's table at all, until `moveMount` attaches it. Source: fsopen(2) to mount_setattr(2), kernel 6.18.
+ * The kernel's mount calls, one function each. They block, and act on the mount namespace of this process:
+ * the caller sees to it that this is a private one. A mount made by `fsmount` or cloned by `openTree` is
+ * detached, in no namespace's table at all, until `moveMount` attaches it. Source: fsopen(2) to
+ * mount_setattr(2), kernel 6.18.
  */
 
 /** Attributes of a mount (`MOUNT_ATTR_*`). */
@@ -51,7 +52,10 @@ export type FsParameter =
   | { readonly kind: 'string'; readonly key: string; readonly value: BytePath }
   | { readonly kind: 'fd'; readonly key: string; readonly fd: number };
 
-/** Opens a context for a file system type. Returns its descriptor. `unsupported`: the kernel does not know the type. */
+/**
+ * Opens a context for a file system type. Returns its descriptor. `unsupported`: the kernel does not know
+ * the type.
+ */
 export function fsopen(type: string): number {
   return syscall('fsopen', [cString(type), FSOPEN_CLOEXEC], type);
 }
@@ -186,8 +190,8 @@ export function mountSetattr(
 }
 
 /**
- * A detached clone of a mount with changed attributes, in one call on kernels from 6.15 and in two before. An idmap
- * can be given to a clone of a mount that already has one only by the single call.
+ * A detached clone of a mount with changed attributes, in one call on kernels from 6.15 and in two before.
+ * An idmap can be given to a clone of a mount that already has one only by the single call.
  */
 export function openTreeAttr(
   tree: BytePath | { readonly fd: number },
@@ -211,7 +215,9 @@ export function openTreeAttr(
   }
 }
 
-/** Unmounts what is at a path, not following a final link. `detach`: out of the table now, gone when unused. */
+/**
+ * Unmounts what is at a path, not following a final link. `detach`: out of the table now, gone when unused.
+ */
 export function umount(path: BytePath, options: { readonly detach?: boolean } = {}): void {
   const flags = UMOUNT_NOFOLLOW | (options.detach ? MNT_DETACH : 0);
   syscall('umount2', [cString(path), flags], shownPath(path));
@@ -230,7 +236,10 @@ export const MOUNT_FLAGS = {
   slave: 1 << 19,
 } as const;
 
-/** Classic mount(2), for file systems and changes that need no more. `data` is cut by the kernel at 4,095 bytes. */
+/**
+ * Classic mount(2), for file systems and changes that need no more. `data` is cut by the kernel at 4,095
+ * bytes.
+ */
 export function mountClassic(spec: {
   readonly source?: BytePath;
   readonly target: BytePath;

@@ -12,11 +12,15 @@ import {
 import { O_PATH, openAt } from './open.ts';
 
 /**
- * The mounts that layers and sandboxes are made of. Every function blocks, works on this process's mount namespace,
- * and leaves it to the caller that this is a private one. Nothing here follows a final symbolic link of a target.
+ * The mounts that layers and sandboxes are made of. Every function blocks, works on this process's mount
+ * namespace, and leaves it to the caller that this is a private one. Nothing here follows a final symbolic
+ * link of a target.
  */
 
-/** A mount that its holder can attach, use as an overlay layer, or drop. Closing it undoes a mount never attached. */
+/**
+ * A mount that its holder can attach, use as an overlay layer, or drop. Closing it undoes a mount never
+ * attached.
+ */
 export interface MountFd {
   readonly fd: number;
   /** Closes the descriptor; a second call does nothing. */
@@ -62,9 +66,10 @@ export type OverlaySpec =
 export const OVERLAY_LAYERS_MAX = 500;
 
 /**
- * Mounts an EROFS image from files, without a loop device, detached and read-only. It trusts the image: verify it
- * first, since the kernel's parser must not see bytes made elsewhere. Waits for reads of the metadata, so never mount
- * files that this very process serves by FUSE. `data-loss`: the kernel found the image damaged.
+ * Mounts an EROFS image from files, without a loop device, detached and read-only. It trusts the image:
+ * verify it first, since the kernel's parser must not see bytes made elsewhere. Waits for reads of the
+ * metadata, so never mount files that this very process serves by FUSE. `data-loss`: the kernel found the
+ * image damaged.
  */
 export function mountErofs(spec: ErofsSpec): MountFd {
   const names = openNames();
@@ -84,9 +89,10 @@ export function mountErofs(spec: ErofsSpec): MountFd {
 }
 
 /**
- * Composes layers, detached. Always `redirect_dir=nofollow`, so that a planted redirect in a layer is refused and not
- * followed (`off` still follows), `metacopy=off`, so that a diff stands alone, and `index=off`, so that an upper may be
- * put on other layers later. `work` must be an empty directory beside `upper`.
+ * Composes layers, detached. Always `redirect_dir=nofollow`, so that a planted redirect in a layer is
+ * refused and not followed (`off` still follows), `metacopy=off`, so that a diff stands alone, and
+ * `index=off`, so that an upper may be put on other layers later. `work` must be an empty directory beside
+ * `upper`.
  */
 export function mountOverlay(spec: OverlaySpec): MountFd {
   checkOverlay(spec);
@@ -114,7 +120,10 @@ export function mountOverlay(spec: OverlaySpec): MountFd {
   }
 }
 
-/** Attaches a detached mount at a path, or onto a directory that the caller has opened (safer: no walk, no race). */
+/**
+ * Attaches a detached mount at a path, or onto a directory that the caller has opened (safer: no walk, no
+ * race).
+ */
 export function attach(mount: MountFd, target: BytePath | { readonly fd: number }): void {
   moveMount(mount.fd, target);
 }
@@ -155,9 +164,9 @@ function checkOverlay(spec: OverlaySpec): void {
 }
 
 /**
- * Names for the kernel that live until `close`. A path is used as it is, so that mountinfo stays readable, unless it is
- * too long for fsconfig(2) or holds a byte that the overlay parser would read as an escape; then it is opened, and
- * named by its descriptor.
+ * Names for the kernel that live until `close`. A path is used as it is, so that mountinfo stays readable,
+ * unless it is too long for fsconfig(2) or holds a byte that the overlay parser would read as an escape;
+ * then it is opened, and named by its descriptor.
  */
 function openNames() {
   const opened: number[] = [];

@@ -39,8 +39,9 @@ export interface OpenOptions {
 const RACED_WALKS_MAX = 32;
 
 /**
- * openat2(2): opens a path with a stated rule for links, `..` and mounts. Returns a descriptor that the caller closes.
- * Blocks. A walk that keeps being raced by renames ends as `unavailable`; a refused link is `invalid-argument`.
+ * openat2(2): opens a path with a stated rule for links, `..` and mounts. Returns a descriptor that the
+ * caller closes. Blocks. A walk that keeps being raced by renames ends as `unavailable`; a refused link is
+ * `invalid-argument`.
  */
 export function openAt(path: BytePath, options: OpenOptions = {}): number {
   const { flags = constants.O_RDONLY, mode = 0, dirFd = AT_FDCWD, resolve = [] } = options;

@@ -52,14 +52,18 @@ export function setResourceLimit(resource: ResourceName, limit: ResourceLimit, p
 const limitOf = (bits: bigint) => (bits === NO_LIMIT ? Number.POSITIVE_INFINITY : Number(bits));
 const bitsOf = (limit: number) => (Number.isFinite(limit) ? BigInt(limit) : NO_LIMIT);
 
-/** prctl(2) with plain integers. Options that change one thread (seccomp, name) reach only Node's main thread. */
+/**
+ * prctl(2) with plain integers. Options that change one thread (seccomp, name) reach only Node's main
+ * thread.
+ */
 export function prctl(option: number, ...args: (number | bigint)[]): number {
   return syscall('prctl', [option, ...args], String(option));
 }
 
 /**
- * A descriptor that stands for one process whatever its pid is reused for; readable once it has ended. Only a process
- * that is not yet reaped can be opened, so check its start time after opening when the pid came from a record.
+ * A descriptor that stands for one process whatever its pid is reused for; readable once it has ended. Only
+ * a process that is not yet reaped can be opened, so check its start time after opening when the pid came
+ * from a record.
  */
 export function openPidfd(pid: number): number {
   return syscall('pidfd_open', [pid, 0], String(pid));

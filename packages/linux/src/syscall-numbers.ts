@@ -1,8 +1,9 @@
 import { DsecError } from '@dsec/std';
 
 /**
- * Numbers of the system calls that DSec makes from Node, as [x86_64, aarch64]. From 424 on both architectures share
- * one table. Source: the kernel's `syscall_64.tbl` and `include/uapi/asm-generic/unistd.h`.
+ * Numbers of the system calls that DSec makes from Node, as [x86_64, aarch64]. From 424 on both
+ * architectures share one table. Source: the kernel's `syscall_64.tbl` and
+ * `include/uapi/asm-generic/unistd.h`.
  */
 const NUMBERS = {
   lseek: [8, 62],
@@ -49,7 +50,9 @@ const NUMBERS = {
 
 export type SyscallName = keyof typeof NUMBERS;
 
-/** The number of a call on an architecture as Node names it. Throws `unsupported` on any but x64 and arm64. */
+/**
+ * The number of a call on an architecture as Node names it. Throws `unsupported` on any but x64 and arm64.
+ */
 export function syscallNumber(name: SyscallName, arch: string = process.arch): number {
   if (arch === 'x64') return NUMBERS[name][0];
   if (arch === 'arm64') return NUMBERS[name][1];

@@ -7,8 +7,9 @@ import { type SyscallName, syscallNumber } from './syscall-numbers.ts';
 export type SyscallArgument = number | bigint | Uint8Array | null;
 
 /**
- * syscall(2) of the C library that this process already runs on, so no library name is needed and glibc and musl both
- * work. Every argument is declared as a pointer: koffi passes integers through unchanged and buffers by address.
+ * syscall(2) of the C library that this process already runs on, so no library name is needed and glibc and
+ * musl both work. Every argument is declared as a pointer: koffi passes integers through unchanged and
+ * buffers by address.
  */
 const libcSyscall = koffi
   .load(null)
@@ -18,9 +19,10 @@ const libcSyscall = koffi
 ) => number | bigint;
 
 /**
- * Makes a system call on the calling thread and blocks the event loop until it returns. Gives the kernel's answer as
- * it came: the result, or the negative errno. Calls that change the thread (setns, unshare, clone) must not be made
- * through here: Node runs file operations on a pool of other threads, which would keep the old namespaces.
+ * Makes a system call on the calling thread and blocks the event loop until it returns. Gives the kernel's
+ * answer as it came: the result, or the negative errno. Calls that change the thread (setns, unshare,
+ * clone) must not be made through here: Node runs file operations on a pool of other threads, which would
+ * keep the old namespaces.
  */
 export function rawSyscall(name: SyscallName, ...args: SyscallArgument[]): number {
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = args;
@@ -38,7 +40,10 @@ export function syscall(name: SyscallName, args: SyscallArgument[], subject = ''
   return result;
 }
 
-/** The address of a buffer, for structures that hold pointers. Keep the buffer referenced until the call is over. */
+/**
+ * The address of a buffer, for structures that hold pointers. Keep the buffer referenced until the call is
+ * over.
+ */
 export function addressOf(buffer: Uint8Array): bigint {
   return koffi.address(buffer);
 }
@@ -46,7 +51,10 @@ export function addressOf(buffer: Uint8Array): bigint {
 /** A buffer over memory that is shared with the kernel, and where that memory lies. */
 export type MappedBuffer = Buffer & { readonly address: bigint };
 
-/** Maps `length` bytes, read and write, shared, of a descriptor (or fresh memory for -1) until this process ends. */
+/**
+ * Maps `length` bytes, read and write, shared, of a descriptor (or fresh memory for -1) until this process
+ * ends.
+ */
 export function mapShared(fd: number, length: number): MappedBuffer {
   const PROT_READ_WRITE = 3;
   const [MAP_SHARED, MAP_ANONYMOUS] = [0x01, 0x20];

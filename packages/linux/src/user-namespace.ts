@@ -14,9 +14,10 @@ export interface IdRange {
 const START_TIMEOUT_MS = 5_000;
 
 /**
- * Makes a user namespace with one id range and returns a descriptor of it, which alone keeps it alive. For idmapped
- * mounts, which take such a descriptor; nothing runs inside. A short-lived unshare(1) makes it, since a process with
- * threads, as Node is, may not. Needs root (or the range to be delegated). `unsupported`: the host refuses.
+ * Makes a user namespace with one id range and returns a descriptor of it, which alone keeps it alive. For
+ * idmapped mounts, which take such a descriptor; nothing runs inside. A short-lived unshare(1) makes it,
+ * since a process with threads, as Node is, may not. Needs root (or the range to be delegated).
+ * `unsupported`: the host refuses.
  */
 export async function createUserNamespace(range: IdRange): Promise<number> {
   // The holder says that it is inside, then waits for the end of its input.

@@ -4,14 +4,18 @@ import { rawSyscall, type SyscallArgument, syscall } from './syscall.ts';
 import type { SyscallName } from './syscall-numbers.ts';
 
 /**
- * Extended attributes, bytes in and bytes out. Names are byte strings in latin1 form (each character is one byte), so
- * that a name that is not UTF-8 survives. Paths are not followed through a final link. A descriptor is reached through
- * /proc/self/fd, so that O_PATH ones, of links and devices too, work. Calls block.
+ * Extended attributes, bytes in and bytes out. Names are byte strings in latin1 form (each character is one
+ * byte), so that a name that is not UTF-8 survives. Paths are not followed through a final link. A
+ * descriptor is reached through /proc/self/fd, so that O_PATH ones, of links and devices too, work. Calls
+ * block.
  */
 
 /** The kernel's own limits (XATTR_LIST_MAX, XATTR_SIZE_MAX): one answer always fits. */
 const ANSWER_BYTES_MAX = 65_536;
-/** One scratch buffer serves every call, since none gives the event loop away before it has copied its answer. */
+/**
+ * One scratch buffer serves every call, since none gives the event loop away before it has copied its
+ * answer.
+ */
 const answer = Buffer.alloc(ANSWER_BYTES_MAX);
 
 const XATTR_CREATE = 1;

@@ -15,8 +15,8 @@ export type ChildResult =
 const OUTPUT_BYTES_MAX = 256 * 1024;
 
 /**
- * Runs a program to its end or its limit; never rejects. A child that does not die of SIGKILL (stuck in the kernel) is
- * left behind without waiting for it, since the report must come in any case.
+ * Runs a program to its end or its limit; never rejects. A child that does not die of SIGKILL (stuck in the
+ * kernel) is left behind without waiting for it, since the report must come in any case.
  */
 export function runChild(
   file: string,

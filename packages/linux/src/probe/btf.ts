@@ -1,6 +1,7 @@
 /**
- * Looks a kernel function up in BTF, the type information at /sys/kernel/btf/vmlinux: a BPF LSM program names its hook
- * by this id. Pure; a truncated or foreign file gives `undefined`. Source: Documentation/bpf/btf.rst.
+ * Looks a kernel function up in BTF, the type information at /sys/kernel/btf/vmlinux: a BPF LSM program
+ * names its hook by this id. Pure; a truncated or foreign file gives `undefined`. Source:
+ * Documentation/bpf/btf.rst.
  */
 
 const MAGIC = 0xeb9f;

@@ -4,8 +4,8 @@ import { type MountRow, parseMountinfo, parseProcCgroups } from './parse.ts';
 import type { HostCheck } from './report.ts';
 
 /**
- * Cgroups: the v2 tree carries the life of a sandbox (kill, freeze, usage, pressure), and each limit comes from the v2
- * controller, else from v1. Pure.
+ * Cgroups: the v2 tree carries the life of a sandbox (kill, freeze, usage, pressure), and each limit comes
+ * from the v2 controller, else from v1. Pure.
  */
 export function cgroupChecks(facts: HostFacts): HostCheck[] {
   const mounts = parseMountinfo(facts.files['/proc/self/mountinfo'] ?? '');

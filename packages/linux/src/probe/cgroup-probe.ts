@@ -11,8 +11,8 @@ export interface CgroupFacts {
 }
 
 /**
- * Looks into a cgroup v2 directory below the root, where the files that a sandbox needs lie: one made for the purpose
- * and removed again, or, without the right to make one, the process's own or any other.
+ * Looks into a cgroup v2 directory below the root, where the files that a sandbox needs lie: one made for
+ * the purpose and removed again, or, without the right to make one, the process's own or any other.
  */
 export async function probeCgroup(files: HostFacts['files']): Promise<CgroupFacts> {
   const root = unifiedRoot(files);

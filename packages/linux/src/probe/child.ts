@@ -2,8 +2,9 @@ import { probeKvm } from './kvm-probe.ts';
 import { type MountProbeInput, probeMounts } from './mount-probe.ts';
 
 /**
- * Entry point of the process in which `probeHost` tries what may hang or must not touch the host's mount table. Takes
- * the name of a probe and its input as JSON; prints one JSON value. The parent kills it when it takes too long.
+ * Entry point of the process in which `probeHost` tries what may hang or must not touch the host's mount
+ * table. Takes the name of a probe and its input as JSON; prints one JSON value. The parent kills it when
+ * it takes too long.
  */
 const [probe, input = '{}'] = process.argv.slice(2);
 if (probe === 'mounts') {

@@ -1,6 +1,7 @@
 /**
- * Everything the probe learns about a host before it judges: raw texts and outcomes, no conclusions. Gathering is the
- * only part with effects; the checks are pure functions of this record, and tests hand them recorded hosts.
+ * Everything the probe learns about a host before it judges: raw texts and outcomes, no conclusions.
+ * Gathering is the only part with effects; the checks are pure functions of this record, and tests hand
+ * them recorded hosts.
  */
 
 /** The outcome of trying something for real. */

@@ -131,7 +131,10 @@ function findTools(): HostFacts['tools'] {
 
 const NO_UNSHARE = 'unshare(1) was not found';
 
-/** Makes one namespace of each kind around true(1); the others than `user` are tried with the rights at hand. */
+/**
+ * Makes one namespace of each kind around true(1); the others than `user` are tried with the rights at
+ * hand.
+ */
 async function probeNamespaces(
   unshare: string | undefined,
   limitMs: number,
@@ -156,7 +159,10 @@ function noCgroup(why: string) {
 }
 
 const require = createRequire(import.meta.url);
-/** The compiled entry point: this package may itself be running from source, which Node cannot start a child from. */
+/**
+ * The compiled entry point: this package may itself be running from source, which Node cannot start a child
+ * from.
+ */
 const childPath = () => require.resolve('@dsec/linux/probe-child');
 
 async function probeMounts(

@@ -1,6 +1,7 @@
 /**
- * The guest of the KVM probe: one page of x86-64 code in long mode, with paging, as every guest kernel runs. Firmware
- * alone would prove too little: a KVM that cannot virtualize interprets that, and fails at the first kernel. Everything here is bytes, no effects.
+ * The guest of the KVM probe: one page of x86-64 code in long mode, with paging, as every guest kernel
+ * runs. Firmware alone would prove too little: a KVM that cannot virtualize interprets that, and fails at
+ * the first kernel. Everything here is bytes, no effects.
  */
 
 /** Guest memory starts at physical address 0 and holds page tables, code and one word of result. */

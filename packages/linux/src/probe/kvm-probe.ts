@@ -13,9 +13,9 @@ import {
 } from './kvm-guest.ts';
 
 /**
- * Runs a guest of a few instructions under KVM. /dev/kvm may open, make machines and still run nothing (nested hosts,
- * paravirtual kernels), so only an answer from inside a guest counts. Runs in a child that is killed after a limit,
- * since KVM_RUN may never return. Source: Documentation/virt/kvm/api.rst.
+ * Runs a guest of a few instructions under KVM. /dev/kvm may open, make machines and still run nothing
+ * (nested hosts, paravirtual kernels), so only an answer from inside a guest counts. Runs in a child that
+ * is killed after a limit, since KVM_RUN may never return. Source: Documentation/virt/kvm/api.rst.
  */
 
 const KVM_GET_API_VERSION = 0xae00;

@@ -15,8 +15,8 @@ import { asOutcome, attempt } from './attempt.ts';
 import { type MountOutcomes, type Outcome, untried } from './facts.ts';
 
 /**
- * Tries the mounts that layers and sandboxes are made of. Runs in a child with a mount namespace of its own, so that
- * nothing shows in the host's table and a stuck mount dies with the child.
+ * Tries the mounts that layers and sandboxes are made of. Runs in a child with a mount namespace of its
+ * own, so that nothing shows in the host's table and a stuck mount dies with the child.
  */
 
 export interface MountProbeInput {

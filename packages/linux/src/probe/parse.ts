@@ -1,4 +1,7 @@
-/** Pure readers of the texts that the kernel and tools print. Malformed input gives `undefined` or leaves rows out. */
+/**
+ * Pure readers of the texts that the kernel and tools print. Malformed input gives `undefined` or leaves
+ * rows out.
+ */
 
 export interface KernelVersion {
   readonly major: number;

@@ -21,8 +21,9 @@ export interface ProbeOptions {
 }
 
 /**
- * Looks at this host and says what DSec can do on it. Never rejects; takes about a second, and at worst the limits.
- * Leaves nothing behind: mounts are tried in a child's own mount namespace, one cgroup is made and removed.
+ * Looks at this host and says what DSec can do on it. Never rejects; takes about a second, and at worst the
+ * limits. Leaves nothing behind: mounts are tried in a child's own mount namespace, one cgroup is made and
+ * removed.
  */
 export async function probeHost(options: ProbeOptions): Promise<HostReport> {
   const facts = await gatherFacts({

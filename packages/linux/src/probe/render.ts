@@ -34,8 +34,9 @@ const COLORS: Readonly<Record<CheckStatus | VerdictStatus, number>> = {
 };
 
 /**
- * The report as text: the checks by group, with what to do under each that is not `ok`, and at the end what every
- * backend can do. At most 100 columns; colour by ANSI codes. Nothing a host or tool printed reaches the terminal raw.
+ * The report as text: the checks by group, with what to do under each that is not `ok`, and at the end what
+ * every backend can do. At most 100 columns; colour by ANSI codes. Nothing a host or tool printed reaches
+ * the terminal raw.
  */
 export function renderHostReport(report: HostReport, options: { readonly color: boolean }): string {
   const paint = (code: number, text: string) =>
@@ -75,7 +76,9 @@ function checkLines(check: HostCheck, paint: Paint): string[] {
   ];
 }
 
-/** Said once, by the check of the user itself, and not under every trial that an ordinary user may not make. */
+/**
+ * Said once, by the check of the user itself, and not under every trial that an ordinary user may not make.
+ */
 function isRootHint(check: HostCheck): boolean {
   return check.remedy === RUN_AS_ROOT && check.id !== 'privilege.root';
 }

@@ -1,11 +1,11 @@
 /**
- * What `dsec doctor` says about a host. The report is plain data: its JSON form is the machine-readable answer, and
- * `renderHostReport` turns it into the text for people.
+ * What `dsec doctor` says about a host. The report is plain data: its JSON form is the machine-readable
+ * answer, and `renderHostReport` turns it into the text for people.
  */
 
 /**
- * `ok`: there, and where it could be tried it was. `degraded`: DSec runs, slower or with less protection. `missing`:
- * not there. `unknown`: could not be looked at, for the reason in `found`; never taken for `ok`.
+ * `ok`: there, and where it could be tried it was. `degraded`: DSec runs, slower or with less protection.
+ * `missing`: not there. `unknown`: could not be looked at, for the reason in `found`; never taken for `ok`.
  */
 export type CheckStatus = 'ok' | 'degraded' | 'missing' | 'unknown';
 

@@ -9,8 +9,8 @@ import {
 import { LIMITS, sysctlPath } from '../../src/probe/limits.ts';
 
 /**
- * Hosts to judge without being on them. `debian13` is a bare host on which all is well; the others are what differs
- * from it, in the words that such a host's kernel and tools use.
+ * Hosts to judge without being on them. `debian13` is a bare host on which all is well; the others are what
+ * differs from it, in the words that such a host's kernel and tools use.
  */
 
 const each = <K extends string, V>(keys: readonly K[], value: V) =>
@@ -18,7 +18,7 @@ const each = <K extends string, V>(keys: readonly K[], value: V) =>
 
 const UNIFIED_MOUNTS = `22 26 0:20 / /sys rw,nosuid,nodev,noexec,relatime shared:7 - sysfs sysfs rw
 26 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw,errors=remount-ro
-29 22 0:25 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot
+29 22 0:25 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate
 `;
 
 const V2_CGROUPS = `#subsys_name	hierarchy	num_cgroups	enabled
@@ -58,12 +58,12 @@ export const debian13: HostFacts = {
       'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nVERSION_ID="13"\nID=debian\n',
     '/proc/cgroups': V2_CGROUPS,
     '/proc/filesystems': 'nodev\tsysfs\nnodev\ttmpfs\n\text4\nnodev\toverlay\n\terofs\n',
-    '/proc/meminfo': `MemTotal:       ${512 * GIB_KIB} kB\nMemFree:          1000 kB\nMemAvailable:   ${500 * GIB_KIB} kB\n`,
+    '/proc/meminfo': `MemTotal: ${512 * GIB_KIB} kB\nMemAvailable: ${500 * GIB_KIB} kB\n`,
     '/proc/self/cgroup': '0::/user.slice/user-0.slice/session-1.scope\n',
     '/proc/self/mountinfo': UNIFIED_MOUNTS,
     '/proc/self/status': 'Name:\tnode\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n',
     '/proc/swaps':
-      'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/zram0                              partition\t67108860\t0\t100\n',
+      'Filename\tType\tSize\tUsed\tPriority\n/dev/zram0          partition\t67108860\t0\t100\n',
     '/proc/pressure/memory': 'some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n',
     '/proc/sys/kernel/seccomp/actions_avail':
       'kill_process kill_thread trap errno user_notif trace log allow\n',
@@ -145,7 +145,10 @@ hugetlb	0	1	1
 pids	8	1	1
 `;
 
-/** A small guest with both cgroup versions, no modules, a KVM that only interprets and a kernel that refuses BPF LSM. */
+/**
+ * A small guest with both cgroup versions, no modules, a KVM that only interprets and a kernel that refuses
+ * BPF LSM.
+ */
 export const hybrid: HostFacts = {
   ...debian13,
   kernelRelease: '6.18.44',

@@ -55,7 +55,7 @@ describe('versions', () => {
 describe('mountinfo', () => {
   it('reads rows with and without optional fields, and undoes escapes', () => {
     const text =
-      '36 35 98:0 /mnt1 /mnt\\040two rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue\n' +
+      '36 35 98:0 /mnt1 /mnt\\040two rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,sync\n' +
       '61 43 0:39 / /m ro - erofs /x\\134y ro,directio\n' +
       'nonsense\n\n' +
       '1 2 0:1 / /cut rw';
@@ -68,7 +68,7 @@ describe('mountinfo', () => {
         options: ['rw', 'noatime'],
         type: 'ext3',
         source: '/dev/root',
-        superOptions: ['rw', 'errors=continue'],
+        superOptions: ['rw', 'sync'],
       },
       {
         id: 61,
@@ -138,7 +138,8 @@ it('reads /proc/meminfo', () => {
 it('reads /proc/swaps', () => {
   const header = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n';
   expect(parseSwaps(header)).toEqual([]);
-  const text = `${header}/dev/zram0                              partition\t4096\t0\t100\n/a\\040b file 1 0 -2\n`;
+  const rows = '/dev/zram0              partition\t4096\t0\t100\n/a\\040b file 1 0 -2\n';
+  const text = header + rows;
   expect(parseSwaps(text)).toEqual([
     { name: '/dev/zram0', sizeBytes: 4096 * 1024 },
     { name: '/a b', sizeBytes: 1024 },
