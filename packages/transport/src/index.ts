@@ -1,1 +1,12 @@
-export {};
+export * from './credit.ts';
+export * from './deadline.ts';
+export * from './digest.ts';
+export * from './framed-channel.ts';
+export { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
+export type { ListenAddress } from './http-listener.ts';
+export * from './http-routes.ts';
+export { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+export { newStreamId, newTicketClaims, signTicket, type TicketRequest } from './ticket.ts';
+export * from './ticket-verifier.ts';
+export * from './websocket-channel.ts';
+export * from './websocket-codes.ts';

@@ -1,0 +1,198 @@
+import type { Server } from 'node:http';
+import { type Route, routerPath } from '@dsec/protocol';
+import { type Digest, DsecError, SECOND_MS } from '@dsec/std';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { type CallLifetimes, createCallLifetimes } from './call-lifetimes.ts';
+import { sha256Of } from './digest.ts';
+import { type AnyHandler, dispatch } from './http-dispatch.ts';
+import { httpFailure } from './http-errors.ts';
+import { checkRequest, type Guard } from './http-guard.ts';
+import { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
+import { createRawServer, type ListenAddress, listen, loopbackHosts } from './http-listener.ts';
+import type { Authorizer, RouteHandlers, RouteTable } from './http-routes.ts';
+import { lingerAfter, watchStalls } from './http-stalls.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from './trace.ts';
+import { createWebSocketUpgrades, type WebSocketUpgrades } from './websocket-upgrade.ts';
+
+export interface HttpServerOptions<Table extends RouteTable, Principal> {
+  readonly listen: ListenAddress;
+  readonly routes: Table;
+  readonly handlers: RouteHandlers<Table, Principal>;
+  readonly authorize: Authorizer<Principal>;
+  /** Values of the Host header that are answered, with or without a port. Default: the names of loopback. */
+  readonly allowedHosts?: readonly string[];
+  /** Origins whose pages may call. Default: none. */
+  readonly allowedOrigins?: readonly string[];
+  readonly limits?: Partial<HttpServerLimits>;
+  /** Told of faults of our own, which callers only see as `internal` with the request id. */
+  readonly onFault?: (error: DsecError, requestId: string) => void;
+}
+
+export interface HttpServer {
+  /** Where it listens; with the port that the kernel chose for port 0. */
+  readonly address: ListenAddress;
+  /**
+   * Accepts nothing new, ends event streams and WebSockets, lets other calls finish for `patienceMs` (default 10 s), then
+   * cuts what is left. Resolves when every connection is gone.
+   */
+  close(patienceMs?: number): Promise<void>;
+}
+
+/** Starts a server for the routes that have a handler. Rejects when it cannot listen. */
+export async function createHttpServer<Table extends RouteTable, Principal>(
+  options: HttpServerOptions<Table, Principal>,
+): Promise<HttpServer> {
+  const limits = { ...HTTP_SERVER_LIMITS, ...options.limits };
+  const lifetimes = createCallLifetimes();
+  const server = createRawServer(limits, (request, response) => app.routing(request, response));
+  const app = createApp(limits, () => server);
+  const upgrades = createWebSocketUpgrades(
+    server,
+    (request, response) => app.routing(request, response),
+    limits.webSocket,
+  );
+  let isClosing = false;
+  addHooks(app, options, limits, () => isClosing);
+  registerRoutes(app, options, limits, lifetimes, upgrades);
+  await app.ready();
+  const address = await listen(server, options.listen);
+
+  return {
+    address,
+    async close(patienceMs = 10 * SECOND_MS) {
+      isClosing = true;
+      const error = new DsecError('unavailable', 'the server is closing');
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const sweep = setInterval(() => server.closeIdleConnections(), 50);
+      const cut = setTimeout(() => {
+        lifetimes.endAll(error);
+        upgrades.destroyAll();
+        server.closeAllConnections();
+      }, patienceMs);
+      lifetimes.endFollowers(error);
+      await upgrades.closeAll(error);
+      await closed;
+      clearInterval(sweep);
+      clearTimeout(cut);
+      await app.close();
+    },
+  };
+}
+
+function createApp(limits: HttpServerLimits, serverFactory: () => Server) {
+  const app = fastify({
+    serverFactory,
+    bodyLimit: limits.jsonBodyBytesMax,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    genReqId: (request) => requestIdOf(request.headers[REQUEST_ID_HEADER]),
+    routerOptions: { maxParamLength: 512 },
+    frameworkErrors: (error, request, reply) => {
+      const { error: told, json } = httpFailure(error, request.id);
+      sendJson(reply as FastifyReply, told.status, json);
+    },
+  });
+  app.removeContentTypeParser('text/plain');
+  return app;
+}
+
+function addHooks<Table extends RouteTable, Principal>(
+  app: FastifyInstance,
+  options: HttpServerOptions<Table, Principal>,
+  limits: HttpServerLimits,
+  isClosing: () => boolean,
+): void {
+  const guard: Guard = {
+    allowedHosts: new Set(
+      (options.allowedHosts ?? loopbackHosts(options.listen)).map((host) => host.toLowerCase()),
+    ),
+    allowedOrigins: new Set(options.allowedOrigins ?? []),
+    headersMax: limits.headersMax,
+    targetBytesMax: limits.targetBytesMax,
+  };
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.headers({
+      [REQUEST_ID_HEADER]: request.id,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+    checkRequest(request.raw, guard);
+    if (isClosing()) throw new DsecError('unavailable', 'the server is closing');
+    watchStalls(request.raw, reply.raw, limits, isStream(request));
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing()) void reply.header('connection', 'close');
+  });
+  app.addHook('onResponse', async (request) => lingerAfter(request.raw, limits.lingerMs));
+  app.setNotFoundHandler(async () => {
+    throw new DsecError('not-found', 'there is no such operation');
+  });
+  app.setErrorHandler(async (thrown, request, reply) => {
+    const { error, json } = httpFailure(thrown, request.id);
+    if (error.code === 'internal') options.onFault?.(error, request.id);
+    // The rest of a body is read for a while instead, so that the caller gets to see the answer.
+    reply.removeHeader('connection');
+    return sendJson(reply, error.status, json);
+  });
+}
+
+function sendJson(reply: FastifyReply, status: number, json: string): FastifyReply {
+  return reply.code(status).type('application/json').send(json);
+}
+
+const isStream = (request: FastifyRequest): boolean =>
+  (request.routeOptions.config as { isStream?: boolean }).isStream === true;
+
+function registerRoutes<Table extends RouteTable, Principal>(
+  app: FastifyInstance,
+  options: HttpServerOptions<Table, Principal>,
+  limits: HttpServerLimits,
+  lifetimes: CallLifetimes,
+  upgrades: WebSocketUpgrades,
+): void {
+  const digests = new WeakMap<FastifyRequest, Digest>();
+  const add = (scope: FastifyInstance, operation: string, route: Route) => {
+    const handler = options.handlers[operation] as AnyHandler<Principal> | undefined;
+    if (handler === undefined) return;
+    const { authorize } = options;
+    const bodyDigestOf = (request: FastifyRequest) => digests.get(request);
+    const parts = { operation, route, handler, authorize, bodyDigestOf, lifetimes, upgrades };
+    scope.route({
+      method: route.method,
+      url: routerPath(route),
+      config: { isStream: route.body.kind === 'bytes' },
+      handler: (request: FastifyRequest, reply: FastifyReply) => dispatch(parts, request, reply),
+    });
+  };
+  addJsonParser(app, limits, digests);
+  const entries = Object.entries(options.routes);
+  for (const [id, route] of entries) if (route.body.kind !== 'bytes') add(app, id, route);
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    for (const [id, route] of entries) if (route.body.kind === 'bytes') add(scope, id, route);
+  });
+}
+
+/** Fastify's parser of JSON, which refuses `__proto__`, over bytes that must be UTF-8 and whose digest is kept. */
+function addJsonParser(
+  app: FastifyInstance,
+  limits: HttpServerLimits,
+  digests: WeakMap<FastifyRequest, Digest>,
+): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<Buffer>(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: limits.jsonBodyBytesMax },
+    (request, body, done) => {
+      digests.set(request, sha256Of(body));
+      try {
+        void parse(request, utf8.decode(body), done);
+      } catch (cause) {
+        done(new DsecError('invalid-argument', 'the body is not UTF-8', { cause }));
+      }
+    },
+  );
+}

@@ -1,0 +1,77 @@
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { DsecError } from '@dsec/std';
+import { WebSocketServer } from 'ws';
+import {
+  createWebSocketChannel,
+  type WebSocketChannel,
+  type WebSocketLimits,
+} from './websocket-channel.ts';
+
+/**
+ * WebSockets on an HTTP server. A request to upgrade goes through the same routing, checks and authorization as every
+ * other; only its handler then takes the connection (the way of @fastify/websocket).
+ */
+export interface WebSocketUpgrades {
+  /** Takes the connection of a request over. `invalid-argument` when the request did not ask for that. */
+  accept(request: IncomingMessage, response: ServerResponse): Promise<WebSocketChannel>;
+  /** Closes every channel with this error. */
+  closeAll(error: DsecError): Promise<void>;
+  /** Cuts every connection that has asked for an upgrade. */
+  destroyAll(): void;
+}
+
+export function createWebSocketUpgrades(
+  server: Server,
+  route: (request: IncomingMessage, response: ServerResponse) => void,
+  limits: WebSocketLimits,
+): WebSocketUpgrades {
+  const upgrader = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: limits.messageBytesMax,
+  });
+  const requests = new WeakMap<IncomingMessage, { socket: Duplex; head: Buffer }>();
+  const channels = new Set<WebSocketChannel>();
+  const sockets = new Set<Duplex>();
+
+  server.on('upgrade', (request, socket, head) => {
+    requests.set(request, { socket, head });
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.on('finish', () => socket.end());
+    response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
+    route(request, response);
+  });
+
+  return {
+    async accept(request, response) {
+      const waiting = requests.get(request);
+      if (waiting === undefined || request.headers.upgrade?.toLowerCase() !== 'websocket') {
+        throw new DsecError('invalid-argument', 'this operation is a WebSocket');
+      }
+      const { socket, head } = waiting;
+      if (socket.destroyed) throw new DsecError('cancelled', 'the caller is gone');
+      response.detachSocket(socket as Parameters<ServerResponse['detachSocket']>[0]);
+      return new Promise((resolve, reject) => {
+        socket.once('close', () => reject(new DsecError('cancelled', 'the caller is gone')));
+        upgrader.handleUpgrade(request, socket, head, (webSocket) => {
+          const channel = createWebSocketChannel(webSocket, limits);
+          channels.add(channel);
+          void channel.closed.then(() => channels.delete(channel));
+          resolve(channel);
+        });
+      });
+    },
+    async closeAll(error) {
+      await Promise.all(Array.from(channels, (channel) => channel.close(error)));
+    },
+    destroyAll() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
