@@ -1,7 +1,10 @@
 import type { AnyFrame, FrameProtocol, WireField, WireMessage } from '@dsec/protocol';
 import fc, { type Arbitrary } from 'fast-check';
 
-/** Any valid frame of a protocol, drawn from the same tables that the codec uses, with lengths up to `bytesMax`. */
+/**
+ * Any valid frame of a protocol, drawn from the same tables that the codec uses, with lengths up to
+ * `bytesMax`.
+ */
 export function anyFrameOf(protocol: FrameProtocol, bytesMax: number): Arbitrary<AnyFrame> {
   const frames = Object.entries(protocol.frames).map(([type, definition]) => {
     const stream =

@@ -1,4 +1,4 @@
-import { DsecError } from '@dsec/std';
+import { asDsecError, DsecError } from '@dsec/std';
 import {
   type AnyFrame,
   FRAME_FLAG_END,
@@ -61,117 +61,130 @@ export function createFrameDecoder<P extends FrameProtocol>(
   options: FrameDecoderOptions,
 ): FrameDecoder<FrameOf<P>> {
   const byCode = acceptedFrames(protocol, options);
-  /** The beginning of a frame of which more is to come: its header first, then header known and payload. */
-  const head = Buffer.alloc(FRAME_HEADER_BYTES);
-  let headUsed = 0;
-  let header: Header | undefined;
-  let payload: Buffer | undefined;
-  let payloadUsed = 0;
+  const partial = createPartialFrame(byCode, options.splitData === true);
   let failure: DsecError | undefined;
-
-  /** Completes the held frame from `chunk`. Returns how many bytes it took. */
-  function fill(chunk: Buffer, at: number): number {
-    if (header === undefined) {
-      const taken = chunk.copy(head, headUsed, at);
-      headUsed += taken;
-      if (headUsed === FRAME_HEADER_BYTES) header = readHeader(byCode, head, 0);
-      return taken;
-    }
-    payload ??= Buffer.allocUnsafeSlow(header.length);
-    const taken = chunk.copy(payload, payloadUsed, at);
-    payloadUsed += taken;
-    return taken;
-  }
-
-  function takeHeld(): AnyFrame | undefined {
-    if (header === undefined || payloadUsed < header.length) return undefined;
-    const frame = readFrame(header, payload ?? Buffer.alloc(0));
-    forgetHeld();
-    return frame;
-  }
-
-  function forgetHeld(): void {
-    header = undefined;
-    payload = undefined;
-    headUsed = 0;
-    payloadUsed = 0;
-  }
-
-  /** With `splitData`: what `chunk` has of the held data frame, as a frame of its own. */
-  function takePiece(chunk: Buffer, at: number) {
-    if (options.splitData !== true || header === undefined) return undefined;
-    const bytes = Math.min(header.length - payloadUsed, chunk.length - at);
-    if (header.named.definition.message !== undefined || bytes === 0) return undefined;
-    const { named, stream, epoch } = header;
-    const offset = header.offset + payloadUsed;
-    const data = chunk.subarray(at, at + bytes);
-    payloadUsed += bytes;
-    const isLast = payloadUsed === header.length;
-    const end = header.end && isLast;
-    if (isLast) forgetHeld();
-    return { type: named.name, stream, epoch, offset, end, data };
-  }
 
   function decode(chunk: Buffer): AnyFrame[] {
     const frames: AnyFrame[] = [];
     let at = 0;
     while (at < chunk.length) {
-      if (headUsed === 0 && chunk.length - at >= FRAME_HEADER_BYTES) {
-        const next = readHeader(byCode, chunk, at);
-        const end = at + FRAME_HEADER_BYTES + next.length;
-        if (end <= chunk.length) {
-          frames.push(readFrame(next, chunk.subarray(at + FRAME_HEADER_BYTES, end)));
-          at = end;
-          continue;
-        }
-      }
-      const piece = takePiece(chunk, at);
-      if (piece !== undefined) {
-        frames.push(piece);
-        at += piece.data.length;
-        continue;
-      }
-      at += fill(chunk, at);
-      const frame = takeHeld();
+      const whole = partial.bytes === 0 ? wholeFrame(byCode, chunk, at) : undefined;
+      const { frame, bytes } = whole ?? partial.take(chunk, at);
       if (frame !== undefined) frames.push(frame);
+      at += bytes;
     }
     return frames;
   }
 
-  const fail = (error: unknown): never => {
-    failure =
-      error instanceof DsecError
-        ? error
-        : new DsecError('internal', 'frame decoder', { cause: error });
-    header = undefined;
-    payload = undefined;
-    throw failure;
-  };
+  function guard<T>(step: () => T): T {
+    if (failure !== undefined) throw failure;
+    try {
+      return step();
+    } catch (error) {
+      failure = asDsecError(error);
+      partial.drop();
+      throw failure;
+    }
+  }
 
   return {
-    push(chunk) {
-      if (failure !== undefined) throw failure;
-      try {
+    push: (chunk) =>
+      guard(() => {
         const input = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
         return decode(input) as FrameOf<P>[];
-      } catch (error) {
-        return fail(error);
-      }
-    },
-    end() {
-      if (failure !== undefined) throw failure;
-      if (headUsed > 0) fail(new DsecError('protocol', 'the stream ended inside a frame'));
-    },
+      }),
+    end: () =>
+      guard(() => {
+        if (partial.bytes > 0) throw broken('the stream ended inside a frame');
+      }),
     get bufferedBytes() {
+      return partial.bytes;
+    },
+  };
+}
+
+/** What was taken from a chunk, and the frame that it completed. */
+interface Taken {
+  readonly frame: AnyFrame | undefined;
+  readonly bytes: number;
+}
+
+/** The frame at this place, if the chunk holds all of it. */
+function wholeFrame(byCode: Accepted, chunk: Buffer, at: number): Taken | undefined {
+  if (chunk.length - at < FRAME_HEADER_BYTES) return undefined;
+  const header = readHeader(byCode, chunk, at);
+  const bytes = FRAME_HEADER_BYTES + header.length;
+  if (bytes > chunk.length - at) return undefined;
+  const payload = chunk.subarray(at + FRAME_HEADER_BYTES, at + bytes);
+  return { frame: readFrame(header, payload), bytes };
+}
+
+/** The beginning of a frame of which more is to come: first its header, then its payload as far as it came. */
+function createPartialFrame(byCode: Accepted, splitData: boolean) {
+  const head = Buffer.alloc(FRAME_HEADER_BYTES);
+  let headUsed = 0;
+  let header: Header | undefined;
+  let payload: Buffer | undefined;
+  let payloadUsed = 0;
+
+  function drop(): void {
+    headUsed = 0;
+    header = undefined;
+    payload = undefined;
+    payloadUsed = 0;
+  }
+
+  function takeHeader(chunk: Buffer, at: number): Taken {
+    const bytes = chunk.copy(head, headUsed, at);
+    headUsed += bytes;
+    if (headUsed < FRAME_HEADER_BYTES) return { frame: undefined, bytes };
+    const read = readHeader(byCode, head, 0);
+    if (read.length > 0) {
+      header = read;
+      return { frame: undefined, bytes };
+    }
+    drop();
+    return { frame: readFrame(read, Buffer.alloc(0)), bytes };
+  }
+
+  function takePayload(current: Header, chunk: Buffer, at: number): Taken {
+    payload ??= Buffer.allocUnsafeSlow(current.length);
+    const bytes = chunk.copy(payload, payloadUsed, at);
+    payloadUsed += bytes;
+    if (payloadUsed < current.length) return { frame: undefined, bytes };
+    const frame = readFrame(current, payload);
+    drop();
+    return { frame, bytes };
+  }
+
+  /** What the chunk has of a data frame, as a frame of its own. */
+  function takePiece(current: Header, chunk: Buffer, at: number): Taken {
+    const bytes = Math.min(current.length - payloadUsed, chunk.length - at);
+    const offset = current.offset + payloadUsed;
+    payloadUsed += bytes;
+    const isLast = payloadUsed === current.length;
+    if (isLast) drop();
+    const piece = { ...current, offset, end: current.end && isLast };
+    return { frame: readFrame(piece, chunk.subarray(at, at + bytes)), bytes };
+  }
+
+  return {
+    drop,
+    take(chunk: Buffer, at: number): Taken {
+      if (header === undefined) return takeHeader(chunk, at);
+      const isData = header.named.definition.message === undefined;
+      return splitData && isData ? takePiece(header, chunk, at) : takePayload(header, chunk, at);
+    },
+    get bytes() {
       return headUsed + (payload?.length ?? 0);
     },
   };
 }
 
-function acceptedFrames(
-  protocol: FrameProtocol,
-  options: FrameDecoderOptions,
-): readonly (NamedDefinition | undefined)[] {
+/** By their codes, the frames that may come from the side that is decoded. */
+type Accepted = readonly (NamedDefinition | undefined)[];
+
+function acceptedFrames(protocol: FrameProtocol, options: FrameDecoderOptions): Accepted {
   const byCode: (NamedDefinition | undefined)[] = new Array(256).fill(undefined);
   for (const [name, definition] of Object.entries(protocol.frames)) {
     if (definition.from !== 'both' && definition.from !== options.from) continue;
@@ -185,11 +198,7 @@ function acceptedFrames(
   return byCode;
 }
 
-function readHeader(
-  byCode: readonly (NamedDefinition | undefined)[],
-  input: Buffer,
-  at: number,
-): Header {
+function readHeader(byCode: Accepted, input: Buffer, at: number): Header {
   const length = input.readUInt32LE(at);
   const version = input.readUInt8(at + 4);
   const code = input.readUInt8(at + 5);

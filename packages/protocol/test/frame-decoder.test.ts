@@ -112,3 +112,27 @@ test('an end inside a frame is a violation', () => {
   subject.push(encode(stdin).subarray(0, 3));
   expect(() => subject.end()).toThrow('inside a frame');
 });
+
+test.each([1, 10, 30, 100])('data given piece by piece, in chunks of %i bytes', (size) => {
+  const data = Buffer.from('the quick brown fox');
+  const frame: AetherFrame = {
+    ...{ type: 'stdin', stream: 3, epoch: 7, offset: 1000 },
+    ...{ data, end: true },
+  };
+  const bytes = encode(start, frame, start);
+  const subject = createFrameDecoder(AETHER_FRAMES, { from: 'client', splitData: true });
+  const frames: AetherFrame[] = [];
+  for (let at = 0; at < bytes.length; at += size) {
+    frames.push(...subject.push(bytes.subarray(at, at + size)));
+  }
+  const pieces = frames.slice(1, -1) as (AetherFrame & { data: Uint8Array; end: boolean })[];
+  expect(frames.at(0)).toEqual(start);
+  expect(frames.at(-1)).toEqual(start);
+  expect(Buffer.concat(pieces.map((piece) => piece.data))).toEqual(data);
+  let next = 1000;
+  for (const piece of pieces) {
+    expect(piece.offset).toBe(next);
+    next += piece.data.byteLength;
+    expect(piece.end).toBe(next === 1000 + data.length);
+  }
+});
