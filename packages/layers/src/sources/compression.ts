@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream, fstatSync, readSync } from 'node:fs';
+import { fstatSync, read, readSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { addAbortSignal, pipeline, type Readable } from 'node:stream';
+import { addAbortSignal, pipeline } from 'node:stream';
+import { promisify } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { asDsecError, DsecError, formatBytes, KIB, MIB } from '@dsec/std';
 import {
@@ -64,10 +65,10 @@ export async function openInput(fd: number, options: InputOptions): Promise<Inpu
     if (compression === 'none') {
       return { compression, source: createFileSource(range, options.pace, listenerOf(options)) };
     }
-    return openChunks(compression, chunksOf(readRange(range), options), options);
+    return openChunks(compression, observed(readRange(range), options), options);
   }
   if (stat.isFIFO() || stat.isSocket()) {
-    const chunks = chunksOf(new Socket({ fd, readable: true, writable: false }), options);
+    const chunks = observed(readStream(fd, options.pace), options);
     const first = await firstBytes(chunks);
     return openChunks(compressionOf(first), startingWith(first, chunks), options);
   }
@@ -89,23 +90,37 @@ function listenerOf({ onStored, onContent }: InputOptions): BytesListener | unde
   };
 }
 
-function readRange({ fd, start, end }: FileRange): Readable {
-  const last = end - 1;
-  return createReadStream('', {
-    fd,
-    start,
-    end: last,
-    autoClose: false,
-    highWaterMark: CHUNK_BYTES,
-  });
+const readAt = promisify(read);
+
+/** Reads on Node's file threads. Not a ReadStream: one that is ended early closes a descriptor that is not its own. */
+async function* readRange({ fd, start, end }: FileRange): AsyncGenerator<Buffer> {
+  for (let at = start; at < end; ) {
+    const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, end - at));
+    const { bytesRead } = await readAt(fd, buffer, 0, buffer.length, at);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
 }
 
-async function* chunksOf(stream: Readable, options: InputOptions): AsyncGenerator<Buffer> {
-  if (options.pace.signal !== undefined) addAbortSignal(options.pace.signal, stream);
-  for await (const chunk of stream) {
-    options.pace.count(chunk.length);
-    options.onStored?.(chunk);
-    yield chunk;
+async function* readStream(fd: number, { signal }: Pace): AsyncGenerator<Buffer> {
+  const socket = new Socket({ fd, readable: true, writable: false });
+  if (signal !== undefined) addAbortSignal(signal, socket);
+  yield* socket;
+}
+
+async function* observed(
+  chunks: AsyncGenerator<Buffer>,
+  { pace, onStored }: InputOptions,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of chunks) {
+      pace.count(chunk.length);
+      onStored?.(chunk);
+      yield chunk;
+    }
+  } catch (thrown) {
+    throw inputError(thrown);
   }
 }
 
