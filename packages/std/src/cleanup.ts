@@ -5,7 +5,7 @@ export interface CleanupStack {
   push(name: string, undo: () => void | Promise<void>): void;
   /** Forgets every undo: the work as a whole has succeeded and now belongs to somebody else. */
   release(): void;
-  /** Undoes in reverse order, once; goes on after a failure. Returns every error with the name of its step. */
+  /** Undoes in reverse order, once; goes on after a failure. Returns every error with its step's name. */
   run(): Promise<readonly CleanupFailure[]>;
 }
 

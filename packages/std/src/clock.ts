@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Time as the code sees it. `wallMs` is for showing and for records; every deadline uses `monotonicMs`, which no clock
- * step moves. Tests and the simulator pass a manual clock.
+ * Time as the code sees it. `wallMs` is for showing and for records; every deadline uses `monotonicMs`,
+ * which no clock step moves. Tests and the simulator pass a manual clock.
  */
 export interface Clock {
   /** Milliseconds since the Unix epoch. May jump. */
@@ -13,23 +13,34 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** A timer of Node that is set for longer fires at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => Number(process.hrtime.bigint() / 1000n) / 1000,
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const onAbort = () => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      }, ms);
-      signal?.addEventListener('abort', onAbort, { once: true });
-    }),
+  async sleep(ms, signal) {
+    for (let left = ms; ; left -= TIMER_MS_MAX) {
+      await sleepOnce(Math.min(left, TIMER_MS_MAX), signal);
+      if (left <= TIMER_MS_MAX) return;
+    }
+  },
 };
+
+function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
 
 export interface ManualClock extends Clock {
   /** Moves time forward and wakes every sleeper whose time has come, in order. */
@@ -48,16 +59,17 @@ export function createManualClock(startWallMs = 0): ManualClock {
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
-        const entry = { at: mono + ms, wake: resolve };
+        const onAbort = () => {
+          sleepers = sleepers.filter((s) => s !== entry);
+          reject(signal?.reason);
+        };
+        const wake = () => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        };
+        const entry = { at: mono + ms, wake };
         sleepers.push(entry);
-        signal?.addEventListener(
-          'abort',
-          () => {
-            sleepers = sleepers.filter((s) => s !== entry);
-            reject(signal.reason);
-          },
-          { once: true },
-        );
+        signal?.addEventListener('abort', onAbort, { once: true });
       }),
     advance(ms) {
       wall += ms;

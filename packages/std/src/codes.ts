@@ -1,6 +1,7 @@
 /**
- * The table of error codes. Every client of DSec routes on `code`, never on the message text; status, retry advice and
- * exit code follow from it. `docs/reference/errors.md` is generated from this table (`npm run generate`).
+ * The table of error codes. Every client of DSec routes on `code`, never on the message text; status, retry
+ * advice and exit code follow from it. `docs/reference/errors.md` is generated from this table
+ * (`npm run generate`).
  */
 
 export interface ErrorCodeRow {

@@ -77,11 +77,14 @@ export function asDsecError(thrown: unknown): DsecError {
 
 /** Codes of Node's system errors that have a plain meaning to a caller; everything else is `internal`. */
 function codeOfErrno(thrown: unknown): ErrorCode {
-  const errno = (thrown as { code?: unknown } | null)?.code;
+  // What an AbortSignal gives as its reason; these carry a number as their code.
+  const name = (thrown as { name?: unknown } | null | undefined)?.name;
+  if (name === 'AbortError') return 'cancelled';
+  if (name === 'TimeoutError') return 'deadline-exceeded';
+  const errno = (thrown as { code?: unknown } | null | undefined)?.code;
   if (errno === 'ENOSPC' || errno === 'EDQUOT') return 'storage-full';
   if (errno === 'ENOENT') return 'not-found';
-  if (errno === 'EACCES' || errno === 'EPERM') return 'permission-denied';
-  if (errno === 'ABORT_ERR') return 'cancelled';
+  if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return 'permission-denied';
   return 'internal';
 }
 

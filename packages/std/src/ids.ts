@@ -40,7 +40,7 @@ export function newSandboxId(
   return `sb-${shard}-${edge}-${randomPart(random)}` as SandboxId;
 }
 
-/** Parses and checks an id from outside. The parts are labels only: never use one as a host name or a path. */
+/** Parses and checks an id from outside. Its parts are labels: never use one as a host name or a path. */
 export function parseSandboxId(value: string): SandboxIdParts & { readonly id: SandboxId } {
   const parts = value.length <= ID_LENGTH_MAX ? value.split('-') : [];
   const [prefix, shard, edge, random] = parts;

@@ -1,4 +1,4 @@
-import { DsecError } from './errors.ts';
+import { assert, DsecError } from './errors.ts';
 
 export interface BoundedQueue<T> {
   readonly depth: number;
@@ -17,8 +17,9 @@ interface Waiter<T> {
   reject(reason: unknown): void;
 }
 
-/** A first-in first-out queue with a stated limit on items and on waiting producers. */
+/** A first-in first-out queue with a stated limit on items and on waiting producers, each at least 1. */
 export function createBoundedQueue<T>(name: string, depthMax: number): BoundedQueue<T> {
+  assert(Number.isInteger(depthMax) && depthMax >= 1, `queue ${name} needs room for an item`);
   const items: T[] = [];
   const takers = new Set<Waiter<T | undefined>>();
   const givers = new Map<Waiter<void>, T>();
@@ -26,12 +27,9 @@ export function createBoundedQueue<T>(name: string, depthMax: number): BoundedQu
 
   const give = (item: T) => {
     const [taker] = takers;
-    if (taker !== undefined) {
-      takers.delete(taker);
-      taker.resolve(item);
-    } else {
-      items.push(item);
-    }
+    if (taker === undefined) return void items.push(item);
+    takers.delete(taker);
+    taker.resolve(item);
   };
   const admitGiver = () => {
     const [next] = givers;
@@ -40,66 +38,62 @@ export function createBoundedQueue<T>(name: string, depthMax: number): BoundedQu
     give(next[1]);
     next[0].resolve();
   };
-  const refuseIfClosed = () => {
-    if (closed) throw new DsecError('unavailable', `queue ${name} is closed`);
-  };
+  const whenClosed = () => new DsecError('unavailable', `queue ${name} is closed`);
 
   return {
     get depth() {
       return items.length;
     },
     push(item) {
-      refuseIfClosed();
+      if (closed) throw whenClosed();
       if (items.length >= depthMax) {
         throw new DsecError('overloaded', `queue ${name} is full at ${depthMax}`);
       }
       give(item);
     },
     async pushWhenRoom(item, signal) {
-      refuseIfClosed();
+      if (closed) throw whenClosed();
       if (items.length < depthMax) return give(item);
       if (givers.size >= depthMax) {
         throw new DsecError('overloaded', `queue ${name} has ${depthMax} producers waiting`);
       }
-      await waitIn<void>(
-        (waiter) => givers.set(waiter, item),
-        (waiter) => givers.delete(waiter),
-        signal,
-      );
+      await waitIn<void>(signal, {
+        enter: (waiter) => givers.set(waiter, item),
+        leave: (waiter) => givers.delete(waiter),
+      });
     },
     async shift(signal) {
-      const item = items.shift();
-      if (item !== undefined) {
+      if (items.length > 0) {
+        const item = items.shift();
         admitGiver();
         return item;
       }
       if (closed) return undefined;
-      return waitIn<T | undefined>(
-        (w) => takers.add(w),
-        (w) => takers.delete(w),
-        signal,
-      );
+      return waitIn<T | undefined>(signal, {
+        enter: (waiter) => takers.add(waiter),
+        leave: (waiter) => takers.delete(waiter),
+      });
     },
     close() {
       closed = true;
       for (const taker of takers) taker.resolve(undefined);
       takers.clear();
-      const error = new DsecError('unavailable', `queue ${name} is closed`);
-      for (const giver of givers.keys()) giver.reject(error);
+      for (const giver of givers.keys()) giver.reject(whenClosed());
       givers.clear();
     },
   };
 }
 
-function waitIn<T>(
-  enter: (waiter: Waiter<T>) => void,
-  leave: (waiter: Waiter<T>) => void,
-  signal: AbortSignal | undefined,
-): Promise<T> {
+interface WaitingRoom<T> {
+  enter(waiter: Waiter<T>): void;
+  leave(waiter: Waiter<T>): void;
+}
+
+function waitIn<T>(signal: AbortSignal | undefined, room: WaitingRoom<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const onAbort = () => {
-      leave(waiter);
+      room.leave(waiter);
       reject(signal?.reason);
     };
     const settle =
@@ -113,6 +107,6 @@ function waitIn<T>(
       reject: settle(reject),
     };
     signal?.addEventListener('abort', onAbort, { once: true });
-    enter(waiter);
+    room.enter(waiter);
   });
 }

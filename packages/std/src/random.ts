@@ -1,16 +1,27 @@
 import { randomBytes } from 'node:crypto';
+import { assert } from './errors.ts';
 
 /** Randomness as the code sees it, so that a seed can replay a run. */
 export interface Random {
   bytes(length: number): Uint8Array;
-  /** An integer in [0, below). */
+  /** An integer in [0, below); `below` is a whole number from 1 to 2^48. */
   int(below: number): number;
+}
+
+const BELOW_MAX = 2 ** 48;
+/** A draw of the seeded generator has this many values. */
+const DRAW_RANGE = 2 ** 32;
+
+function checkBelow(below: number): void {
+  const isFit = Number.isInteger(below) && below >= 1 && below <= BELOW_MAX;
+  assert(isFit, `a random integer needs a whole limit from 1 to 2^48, not ${below}`);
 }
 
 export const systemRandom: Random = {
   bytes: (length) => randomBytes(length),
   int(below) {
-    const limit = Math.floor(2 ** 48 / below) * below;
+    checkBelow(below);
+    const limit = Math.floor(BELOW_MAX / below) * below;
     for (;;) {
       const value = randomBytes(6).readUIntBE(0, 6);
       if (value < limit) return value % below;
@@ -18,7 +29,9 @@ export const systemRandom: Random = {
   },
 };
 
-/** A small, fast generator for tests and simulation (splitmix32). Never for secrets or ids of live objects. */
+/**
+ * A small, fast generator for tests and simulation (splitmix32). Never for secrets or ids of live objects.
+ */
 export function createSeededRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {
@@ -30,6 +43,12 @@ export function createSeededRandom(seed: number): Random {
   };
   return {
     bytes: (length) => Uint8Array.from({ length }, () => next() & 0xff),
-    int: (below) => Math.floor((next() / 2 ** 32) * below),
+    int(below) {
+      checkBelow(below);
+      if (below <= DRAW_RANGE) return Math.floor((next() / DRAW_RANGE) * below);
+      // One draw cannot reach every value of so wide a range: the second one fills the gaps.
+      const fraction = (next() + next() / DRAW_RANGE) / DRAW_RANGE;
+      return Math.min(below - 1, Math.floor(fraction * below));
+    },
   };
 }
