@@ -651,7 +651,7 @@ class Ttl(BaseModel):
         None, alias="idleMs", description="Without any operation."
     )
     lifetime_ms: int | None = Field(
-        None, alias="lifetimeMs", description="From creation on, running or not."
+        None, alias="lifetimeMs", description="From when it is set on, running or not."
     )
     grace_ms: int | None = Field(
         None,

@@ -58,7 +58,7 @@ function anyField(field: WireField, bytesMax: number): Arbitrary<unknown> {
 }
 
 function anyList(field: WireField, bytesMax: number): Arbitrary<unknown[]> {
-  const item =
+  const item: Arbitrary<unknown> =
     field.message === undefined
       ? anyBytes(0, Math.min(16, (field.item as WireField).max), 1)
       : anyMessage(field.message, Math.min(16, bytesMax));

@@ -12,7 +12,9 @@ interface Golden {
 }
 
 const golden = (file: string): Golden[] =>
-  parseGolden(readFileSync(new URL(`../../spec/golden/${file}`, import.meta.url), 'utf8'));
+  parseGolden(
+    readFileSync(new URL(`../../spec/golden/${file}`, import.meta.url), 'utf8'),
+  ) as unknown[] as Golden[];
 const protocols = { aether: AETHER_FRAMES, launcher: LAUNCHER_FRAMES };
 const good = golden('frames.txt');
 const broken = golden('broken-frames.txt');

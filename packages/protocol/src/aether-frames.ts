@@ -325,6 +325,7 @@ export const AETHER_FRAMES = defineFrameProtocol('aether', {
   hello: control(0x01, 'client', 'connection', Hello),
   welcome: control(0x02, 'server', 'connection', Welcome),
   ping: control(0x03, 'both', 'connection', Empty),
+  /** Repeats the offset of the ping. */
   pong: control(0x04, 'both', 'connection', Empty),
   /** On stream 0: the sender closes the connection. */
   error: control(0x05, 'both', 'any', ErrorFields),

@@ -3,6 +3,7 @@ import {
   type AetherFrame,
   control,
   defineFrameProtocol,
+  type ExecStartFields,
   encodeDataHeader,
   encodeFrame,
   FRAME_DATA_BYTES_MAX,
@@ -56,7 +57,7 @@ test('fields that together exceed the longest payload are refused', () => {
     windowBytes: 65_536,
   };
   const long = { ...fields, env: Array(2).fill(argument.subarray(0, 32_000)) };
-  const start = (value: typeof fields) =>
+  const start = (value: ExecStartFields) =>
     encodeFrame(AETHER_FRAMES, { type: 'exec-start', ...place, fields: value });
   expect(start(fields).byteLength).toBeGreaterThan(200 * 1024);
   expect(() => start(long)).toThrow(expect.objectContaining({ code: 'invalid-argument' }));

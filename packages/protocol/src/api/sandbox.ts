@@ -68,7 +68,7 @@ export const Ttl = record(
   'Ttl',
   {
     idleMs: Type.Optional(durationMs(30 * DAY_MS, 'Without any operation.')),
-    lifetimeMs: Type.Optional(durationMs(365 * DAY_MS, 'From creation on, running or not.')),
+    lifetimeMs: Type.Optional(durationMs(365 * DAY_MS, 'From when it is set on, running or not.')),
     graceMs: Type.Optional(
       durationMs(
         HOUR_MS * 24,
