@@ -56,15 +56,6 @@ export default defineConfig({
           testTimeout: 300_000,
         },
       },
-      {
-        ...shared,
-        test: {
-          name: 'lab',
-          include: ['tests/lab/**/*.test.ts'],
-          pool: 'forks',
-          testTimeout: 300_000,
-        },
-      },
     ],
   },
 });

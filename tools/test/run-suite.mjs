@@ -20,6 +20,8 @@ import { runCommand } from './run-command.mjs';
 
 const LONG_FACTOR = 10;
 const TAIL_LINES = 40;
+/** A command says with it that this machine cannot run it (EX_TEMPFAIL of sysexits.h). */
+const EXIT_UNAVAILABLE = 75;
 
 /**
  * @typedef {object} RunContext
@@ -167,6 +169,10 @@ function createCollector({ suite, step, context, add }) {
         return fail(suite.name, [
           `ended after ${Math.round(durationMs / 1000)} s, its time limit:\n${tail}`,
         ]);
+      }
+      if (result.code === EXIT_UNAVAILABLE && count === 0) {
+        const reason = tail.split('\n').at(-1) ?? '';
+        return addOne(recordOf(suite.name, step.name, { state: 'skipped', reason }));
       }
       const isSilent = count === 0 && step.counts !== 'vitest' && step.counts !== 'junit';
       if (result.code === 0 && isSilent) {

@@ -61,6 +61,11 @@ describe('a command that is one test', () => {
     expect(record?.errors[0]).toMatch(/its time limit:\nbefore/);
   });
 
+  it('is skipped with its last line as the reason when it says that it cannot run here', async () => {
+    const records = await runScript('echo trying; echo no QEMU >&2; exit 75', 'vitest');
+    expect(records).toMatchObject([{ state: 'skipped', reason: 'no QEMU' }]);
+  });
+
   it('is skipped with the reason when there is nothing to run', async () => {
     const step: SuiteStep = {
       name: 'step',

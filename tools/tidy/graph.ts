@@ -103,8 +103,11 @@ export function declaredEntryPoints(repository: Repository): string[] {
   return file === undefined ? [] : Object.keys(JSON.parse(file.text) as Record<string, string>);
 }
 
+/** What vitest loads by itself: tests and its configuration. */
 export function testRoots(repository: Repository): string[] {
-  return [...repository.files.keys()].filter((path) => isTestFile(path));
+  return [...repository.files.keys()].filter(
+    (path) => isTestFile(path) || /(^|\/)vitest\.config\.ts$/.test(path),
+  );
 }
 
 /** Every file that can be reached from the roots. */

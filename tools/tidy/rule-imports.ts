@@ -17,7 +17,7 @@ export const everyFileIsUsed: Rule = {
     const graph = importGraph(repository);
     const roots = productRoots(repository);
     const product = reach(graph, roots);
-    const all = reach(graph, [...roots, ...testRoots(repository), 'vitest.config.ts']);
+    const all = reach(graph, [...roots, ...testRoots(repository)]);
     const files = codeFiles(repository);
     const findings: Finding[] = [];
     for (const { path } of files) {
