@@ -1,1 +1,1 @@
-export {};
+export { type DistributionBase, makeDistributionBase } from './examples/base.ts';

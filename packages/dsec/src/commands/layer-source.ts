@@ -1,0 +1,44 @@
+import { resolve } from 'node:path';
+import type { ImportSource } from '@dsec/layers';
+import { DsecError } from '@dsec/std';
+
+export interface SourceOptions {
+  readonly type: string;
+  readonly platform?: string;
+  readonly reference?: string;
+  readonly overlayUpper?: boolean;
+}
+
+/** What `dsec layer import` reads: standard input for `-`, else the path, as the type says. */
+export function importSourceOf(path: string, options: SourceOptions): ImportSource {
+  if (path === '-') {
+    if (options.type !== 'auto' && options.type !== 'tar') {
+      throw new DsecError('invalid-argument', 'only a tar can be read from standard input');
+    }
+    return { kind: 'tar', fd: 0 };
+  }
+  const image = {
+    ...(options.platform === undefined ? {} : { platform: options.platform }),
+    ...(options.reference === undefined ? {} : { reference: options.reference }),
+  };
+  const directory = options.overlayUpper === true ? { overlayUpper: 'trusted' as const } : {};
+  const base = { path: resolve(path) };
+  switch (options.type) {
+    case 'auto':
+      return options.overlayUpper === true
+        ? { kind: 'directory', ...base, ...directory }
+        : { kind: 'auto', ...base, ...image };
+    case 'tar':
+      return { kind: 'tar', ...base };
+    case 'directory':
+      return { kind: 'directory', ...base, ...directory };
+    case 'oci-layout':
+    case 'docker-archive':
+      return { kind: options.type, ...base, ...image };
+    default:
+      throw new DsecError(
+        'invalid-argument',
+        '--type is one of auto, tar, directory, oci-layout, docker-archive',
+      );
+  }
+}

@@ -1,0 +1,186 @@
+import {
+  createLayerStore,
+  formatLayerRef,
+  importLayer,
+  LAYER_KINDS,
+  type LayerDescription,
+  listLayers,
+  openLayerStore,
+  parseLayerRef,
+  type RefFilter,
+  removeRef,
+  resolveRef,
+  showLayer,
+  verifyLayer,
+} from '@dsec/layers';
+import { DsecError, formatBytes } from '@dsec/std';
+import type { Command } from 'commander';
+import { makeStateDirectory } from '../config.ts';
+import { createByteProgress, printJson, renderTable } from '../output.ts';
+import { globalOptions, withInterrupt } from './globals.ts';
+import { importSourceOf, type SourceOptions } from './layer-source.ts';
+
+export function addLayerCommands(program: Command): void {
+  const layer = program.command('layer').description('make, list and check layers');
+  addImport(layer);
+
+  layer
+    .command('ls')
+    .description('list layers, newest version first')
+    .argument('[filter]', `a kind (${LAYER_KINDS.join(', ')}), or kind/name`)
+    .action(async (filter: string | undefined, _options: unknown, command: Command) => {
+      const { json, paths } = globalOptions(command);
+      makeStateDirectory(paths.root);
+      const store = await createLayerStore(paths.store);
+      const layers: LayerDescription[] = [];
+      for await (const found of listLayers(store, parseFilter(filter))) layers.push(found);
+      if (json) printJson(layers.map(layerJson));
+      else process.stdout.write(`${renderTable(LIST_HEAD, layers.map(listRow))}\n`);
+    });
+
+  layer
+    .command('show')
+    .description('show one layer')
+    .argument('<ref>', 'kind/name:version; the version may be ^1, ~1.2 or latest')
+    .action(async (ref: string, _options: unknown, command: Command) => {
+      const { json, paths } = globalOptions(command);
+      const shown = await showLayer(await openLayerStore(paths.store), ref);
+      if (json) printJson(layerJson(shown));
+      else process.stdout.write(`${renderTable([], showRows(shown))}\n`);
+    });
+
+  layer
+    .command('rm')
+    .description('remove the name of a layer; its data stays for whoever else uses it')
+    .argument('<ref>', 'kind/name:version, in full')
+    .action(async (text: string, _options: unknown, command: Command) => {
+      const { json, paths } = globalOptions(command);
+      const ref = parseLayerRef(text);
+      await removeRef(await openLayerStore(paths.store), ref);
+      if (json) printJson({ removed: formatLayerRef(ref) });
+      else process.stdout.write(`removed ${formatLayerRef(ref)}\n`);
+    });
+
+  addVerify(layer);
+}
+
+function addImport(layer: Command): void {
+  layer
+    .command('import')
+    .description('make a layer from a directory, tar, OCI layout or docker archive')
+    .argument('<ref>', 'the new name: kind/name:version, such as base/debian:12.0.0')
+    .argument('<source>', 'a path, or - for a tar (plain, gzip or zstd) on standard input')
+    .option('--type <type>', 'auto, tar, directory, oci-layout or docker-archive', 'auto')
+    .option('--platform <platform>', 'of a multi-platform image: os/architecture[/variant]')
+    .option('--reference <name>', 'which image of an archive that holds several')
+    .option('--overlay-upper', 'the directory is the upper of an overlay: keep its whiteouts')
+    .option('--dedup <ref...>', 'layers whose data the new one may share')
+    .action(async (text: string, path: string, options: ImportFlags, command: Command) => {
+      const { json, paths } = globalOptions(command);
+      const ref = parseLayerRef(text);
+      const source = importSourceOf(path, options);
+      makeStateDirectory(paths.root);
+      const store = await createLayerStore(paths.store);
+      const progress = createByteProgress(`import ${formatLayerRef(ref)}`);
+      const imported = await withInterrupt((signal) =>
+        importLayer({
+          store,
+          ...ref,
+          source,
+          signal,
+          dedup: options.dedup ?? [],
+          onProgress: ({ bytes, bytesTotal, entries }) =>
+            progress.update(bytes, bytesTotal ?? undefined, `${entries} entries`),
+        }),
+      ).finally(() => progress.finish());
+      const shown = await showLayer(store, imported.record.ref);
+      if (json) printJson(layerJson(shown));
+      else process.stdout.write(`${renderTable([], showRows(shown))}\n`);
+    });
+}
+
+interface ImportFlags extends SourceOptions {
+  readonly dedup?: string[];
+}
+
+function addVerify(layer: Command): void {
+  layer
+    .command('verify')
+    .description('read a layer again and compare every byte with its digests')
+    .argument('<ref...>', 'kind/name:version')
+    .action(async (refs: string[], _options: unknown, command: Command) => {
+      const { json, paths } = globalOptions(command);
+      const store = await openLayerStore(paths.store);
+      const results: { ref: string; layerId: string; checkedBytes: number }[] = [];
+      for (const text of refs) {
+        const { ref, layerId } = await resolveRef(store, text);
+        const progress = createByteProgress(`verify ${ref}`);
+        const report = await withInterrupt((signal) =>
+          verifyLayer(store, layerId, {
+            signal,
+            onProgress: ({ bytes, bytesTotal }) =>
+              progress.update(bytes, bytesTotal ?? undefined, ''),
+          }),
+        ).finally(() => progress.finish());
+        const { checkedBytes, problems } = report;
+        if (problems[0] !== undefined) {
+          const all = problems.map(({ message }) => message).join('; ');
+          throw new DsecError(problems[0].code, `${ref} is damaged: ${all}`);
+        }
+        results.push({ ref, layerId, checkedBytes });
+        if (!json) process.stdout.write(`${ref}: ${formatBytes(checkedBytes)} checked, sound\n`);
+      }
+      if (json) printJson(results);
+    });
+}
+
+function parseFilter(filter: string | undefined): RefFilter {
+  if (filter === undefined) return {};
+  const [kindText, name] = filter.split('/');
+  const kind = LAYER_KINDS.find((known) => known === kindText);
+  if (kind === undefined) {
+    throw new DsecError('invalid-argument', `a layer kind is one of ${LAYER_KINDS.join(', ')}`);
+  }
+  return name === undefined ? { kind } : { kind, name };
+}
+
+const LIST_HEAD = ['LAYER', 'ID', 'ENTRIES', 'CONTENT', 'DATA', 'METADATA', 'SOURCE', 'CREATED'];
+
+function listRow({ record, manifest, dataBytes }: LayerDescription): string[] {
+  return [
+    record.ref,
+    record.layerId.slice('sha256:'.length, 'sha256:'.length + 12),
+    String(manifest.stats.entries),
+    formatBytes(manifest.stats.contentBytes),
+    formatBytes(dataBytes),
+    formatBytes(manifest.metaBytes),
+    record.source.kind,
+    new Date(record.createdAtMs).toISOString().slice(0, 19).replace('T', ' '),
+  ];
+}
+
+function showRows({ record, manifest, dataBytes }: LayerDescription): string[][] {
+  const { stats } = manifest;
+  return [
+    ['layer', record.ref],
+    ['id', record.layerId],
+    ['tree', record.treeDigest],
+    ['source', [record.source.kind, record.source.digest ?? ''].join(' ').trim()],
+    ['created', new Date(record.createdAtMs).toISOString()],
+    ['entries', `${stats.entries} (${stats.inodes} inodes)`],
+    ['content', `${formatBytes(stats.contentBytes)}, of it holes ${formatBytes(stats.holeBytes)}`],
+    ['data', `${formatBytes(dataBytes)} in ${manifest.devices.length} blobs`],
+    ['metadata', formatBytes(manifest.metaBytes)],
+    ['stored', `${formatBytes(stats.storedBytes)} new, ${formatBytes(stats.sharedBytes)} shared`],
+    ['dropped xattrs', String(stats.droppedXattrs)],
+  ];
+}
+
+function layerJson({ record, manifest }: LayerDescription): object {
+  return {
+    ...record,
+    metaBytes: manifest.metaBytes,
+    devices: manifest.devices,
+    stats: manifest.stats,
+  };
+}

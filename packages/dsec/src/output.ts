@@ -1,0 +1,80 @@
+import { type DsecError, escapeForTerminal, formatBytes, toErrorBody } from '@dsec/std';
+import { SingleBar } from 'cli-progress';
+import Table from 'cli-table3';
+
+/** Prints a value for programs: one JSON document on one line. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+/** A table for people: a heading unless it is empty, then rows. Every cell is escaped for the terminal. */
+export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const table = new Table({
+    head: [...head],
+    style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 2 },
+    chars: NO_BORDER,
+  });
+  for (const row of rows) table.push(row.map(escapeForTerminal));
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trim())
+    .join('\n');
+}
+
+const NO_BORDER = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '',
+};
+
+/** Writes an error for people on stderr: code, message, what to do. Or, with `json`, its wire form on stdout. */
+export function printError(error: DsecError, json: boolean): void {
+  if (json) {
+    printJson({ error: toErrorBody(error) });
+    return;
+  }
+  process.stderr.write(`dsec: ${error.code}: ${escapeForTerminal(error.message)}\n`);
+  process.stderr.write(`      ${error.remedy}\n`);
+}
+
+export interface ByteProgress {
+  /** `doneBytes` so far; `totalBytes` where it is known. */
+  update(doneBytes: number, totalBytes: number | undefined, note: string): void;
+  finish(): void;
+}
+
+/** A progress bar on a terminal's stderr; elsewhere nothing, so that logs stay clean. */
+export function createByteProgress(label: string): ByteProgress {
+  if (!process.stderr.isTTY) return { update: () => undefined, finish: () => undefined };
+  const bar = new SingleBar({
+    format: `${label} [{bar}] {done} {note}`,
+    stream: process.stderr,
+    hideCursor: true,
+    clearOnComplete: true,
+  });
+  bar.start(1, 0, { done: '', note: '' });
+  return {
+    update(doneBytes, totalBytes, note) {
+      const known = totalBytes !== undefined && totalBytes > 0;
+      bar.setTotal(known ? totalBytes : doneBytes + 1);
+      const done = known
+        ? `${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}`
+        : formatBytes(doneBytes);
+      bar.update(doneBytes, { done, note: escapeForTerminal(note) });
+    },
+    finish: () => bar.stop(),
+  };
+}
