@@ -15,7 +15,8 @@ import { join } from 'node:path';
 /**
  * @typedef {object} SuiteStep One command. How its tests are counted depends on `counts`.
  * @property {string} name
- * @property {readonly string[]} command It exits with 75 when this machine cannot run it, the reason in its last line.
+ * @property {readonly string[]} command It exits with 75 when this machine cannot run it, the reason in its last
+ *   line.
  * @property {'itself' | 'vitest' | 'junit' | 'tap'} counts `itself`: the command is one test. `vitest`: our reporter
  *   tells on descriptor 3. `junit`: it writes XML to the file in $DSEC_TEST_JUNIT. `tap`: it prints TAP lines, or is
  *   one test if it prints none.
@@ -37,7 +38,6 @@ const NATIVE_FUZZ_RUNS = { short: 100_000, long: 20_000_000 };
  * @returns {readonly Suite[]}
  */
 export function suites(long) {
-  const runs = NATIVE_FUZZ_RUNS[long ? 'long' : 'short'];
   return [
     {
       name: 'static',
@@ -51,6 +51,8 @@ export function suites(long) {
           'node_modules/@biomejs/biome/bin/biome',
           'ci',
           '--error-on-warnings',
+          '--colors=off',
+          '--max-diagnostics=30',
           '.',
         ]),
         {
@@ -79,7 +81,13 @@ export function suites(long) {
         },
         {
           name: 'make fuzz',
-          command: ['make', '-C', 'native', 'fuzz', `RUNS=${runs}`],
+          command: [
+            'make',
+            '-C',
+            'native',
+            'fuzz',
+            `RUNS=${NATIVE_FUZZ_RUNS[long ? 'long' : 'short']}`,
+          ],
           counts: 'tap',
           absent: needsFile('native/Makefile'),
         },
