@@ -5,6 +5,8 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** Milliseconds left; 0 when it has passed. */
   leftMs(): number;
+  /** No longer limits the time; the caller can still give up. */
+  lift(): void;
   /** Releases the timer and the caller's signal. Always call it when the work is done. */
   stop(): void;
 }
@@ -24,6 +26,7 @@ export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
   else caller?.addEventListener('abort', onAbort, { once: true });
   return {
     signal: controller.signal,
+    lift: () => clearTimeout(timer),
     leftMs: () => Math.max(0, endMs - performance.now()),
     stop() {
       clearTimeout(timer);

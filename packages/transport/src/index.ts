@@ -2,11 +2,21 @@ export * from './credit.ts';
 export * from './deadline.ts';
 export * from './digest.ts';
 export * from './framed-channel.ts';
+export {
+  createHttpClient,
+  type HttpClient,
+  type HttpClientOptions,
+  type HttpReply,
+  type HttpRequest,
+} from './http-client.ts';
 export { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
 export type { ListenAddress } from './http-listener.ts';
+export { RETRY_POLICY, type RetryPolicy } from './http-retry.ts';
 export * from './http-routes.ts';
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+export * from './route-client.ts';
 export { newStreamId, newTicketClaims, signTicket, type TicketRequest } from './ticket.ts';
 export * from './ticket-verifier.ts';
 export * from './websocket-channel.ts';
+export { connectWebSocket, type WebSocketConnectOptions } from './websocket-client.ts';
 export * from './websocket-codes.ts';

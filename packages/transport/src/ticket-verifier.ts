@@ -98,13 +98,18 @@ function openTicket(
     Buffer.from(signature, 'base64url'),
   );
   if (prefix !== TICKET_PREFIX || rest.length > 0 || !KEY_ID.test(keyId)) return undefined;
-  if (!isSigned || key === undefined) return undefined;
+  if (!isSigned || key === undefined || !isCanonical(signature)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'));
     return isValid(TicketClaims, value) ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Decoders pass over what is not base64url, so one signature could be written in many ways. */
+function isCanonical(text: string): boolean {
+  return Buffer.from(text, 'base64url').toString('base64url') === text;
 }
 
 function isNow(claims: TicketClaims, nowMs: number, skewMs: number): boolean {
