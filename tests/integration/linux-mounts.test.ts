@@ -37,6 +37,7 @@ import {
   inPrivateMountNamespace,
   isRoot,
   kernelIsAtLeast,
+  programOf,
   scratchDirectory,
 } from './linux-support.ts';
 import { tinyErofs } from './linux-tiny-erofs.ts';
@@ -45,12 +46,20 @@ const canMount = isRoot && inPrivateMountNamespace();
 const RERUN = 'DSEC_TEST_RERUN';
 const scratch = scratchDirectory();
 const takesDescriptors = kernelIsAtLeast(6, 13);
+/** Clones and layers of mounts that are attached nowhere. */
+const knowsDetached = kernelIsAtLeast(6, 15);
 
 it.runIf(isRoot && !canMount && process.env[RERUN] === undefined)(
   'runs again in a mount namespace of its own (needs root, and to be outside of one)',
   () => {
-    const vitest = ['vitest', 'run', '--project', 'integration', import.meta.filename];
-    const result = spawnSync('unshare', ['-m', '--propagation', 'private', 'npx', ...vitest], {
+    const vitest = [
+      programOf('vitest', 'vitest.mjs') ?? 'vitest',
+      'run',
+      '--project',
+      'integration',
+    ];
+    const command = [process.execPath, ...vitest, import.meta.filename];
+    const result = spawnSync('unshare', ['-m', '--propagation', 'private', ...command], {
       encoding: 'utf8',
       env: { ...process.env, [RERUN]: '1' },
     });
@@ -230,8 +239,8 @@ describe.runIf(canMount && takesDescriptors)(
   () => overlayTests('descriptor'),
 );
 
-describe.runIf(canMount && takesDescriptors)(
-  'overlay of detached mounts (needs root and Linux 6.13)',
+describe.runIf(canMount && knowsDetached)(
+  'overlay of detached mounts (needs root and Linux 6.15)',
   () => {
     it('composes layers that are in no mount table', () => {
       const before = mountTable();
@@ -295,12 +304,20 @@ describe.runIf(canMount)('changing mounts (needs root)', () => {
 
   it('shifts ids of a layer for a user namespace', async () => {
     const namespaceFd = await createUserNamespace({ inside: 0, outside: 100_000, count: 65_536 });
-    const layer = mountErofs(image('x'));
+    const attached = shown(mountErofs(image('x')));
     const change = { idmapUserNamespaceFd: namespaceFd };
-    const at = shown(mountFdOf(openTreeAttr({ fd: layer.fd }, change)));
+    const clones = [openTreeAttr(attached, change)];
+    if (knowsDetached) {
+      const detached = mountErofs(image('x'));
+      clones.push(openTreeAttr({ fd: detached.fd }, change));
+      detached.close();
+    }
     closeSync(namespaceFd);
-    layer.close();
-    expect(statSync(join(at, 'hello'))).toMatchObject({ uid: 100_000, gid: 100_000 });
+    for (const clone of clones) {
+      const at = shown(mountFdOf(clone));
+      expect(statSync(join(at, 'hello'))).toMatchObject({ uid: 100_000, gid: 100_000 });
+    }
+    expect(statSync(join(attached, 'hello')).uid).toBe(0);
   });
 
   it('makes a tmpfs by the new calls and a bind mount by the old one', () => {

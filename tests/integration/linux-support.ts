@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { release, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll } from 'vitest';
 
 /** A directory that goes away with the test file. */
@@ -11,6 +12,16 @@ export function scratchDirectory(): string {
 }
 
 export const isRoot = process.getuid?.() === 0;
+
+/** A program of an npm package, to be run by Node itself: npx, and the package, are not everywhere. */
+export function programOf(packageName: string, path: string): string | undefined {
+  try {
+    const manifest = createRequire(import.meta.url).resolve(`${packageName}/package.json`);
+    return join(dirname(manifest), path);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Whether the running kernel is of this version or newer. */
 export function kernelIsAtLeast(major: number, minor: number): boolean {

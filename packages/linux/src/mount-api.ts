@@ -191,7 +191,8 @@ export function mountSetattr(
 
 /**
  * A detached clone of a mount with changed attributes, in one call on kernels from 6.15 and in two before.
- * An idmap can be given to a clone of a mount that already has one only by the single call.
+ * Only from 6.15 on may the mount that is cloned be detached itself (`invalid-argument` before), or have an
+ * idmap already.
  */
 export function openTreeAttr(
   tree: BytePath | { readonly fd: number },

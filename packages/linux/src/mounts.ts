@@ -52,9 +52,9 @@ interface OverlayBase {
 }
 
 export type OverlaySpec =
-  /** Kernel 6.13 and newer: layers need not be attached anywhere. Topmost first. */
+  /** Topmost first. Kernel 6.13 and newer; layers may be detached from 6.15 on (`overlayFormOf`). */
   | (OverlayBase & { readonly form: 'descriptor'; readonly lower: readonly OverlayLayer[] })
-  /** Kernel 6.12: every layer is a path in this mount namespace. Topmost first. */
+  /** Topmost first. Every kernel from 6.8 on; each layer is a path in this mount namespace. */
   | (OverlayBase & {
       readonly form: 'path';
       readonly lower: readonly BytePath[];

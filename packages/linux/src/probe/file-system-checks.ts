@@ -24,7 +24,7 @@ export function fileSystemChecks(facts: HostFacts): HostCheck[] {
     checkOutcome(
       tried('overlay-descriptor', 'sandboxes from layers that are in no mount table'),
       mounts.overlayDescriptor,
-      'a kernel of version 6.13 or newer with CONFIG_OVERLAY_FS=y',
+      'a kernel of version 6.15 or newer with CONFIG_OVERLAY_FS=y',
     ),
     checkOutcome(
       tried('overlay-path', 'sandboxes from layers attached by path, redirects not followed'),

@@ -1,6 +1,7 @@
+import { isAtLeast, overlayFormOf, parseKernelVersion } from '../kernel-version.ts';
 import { check, checkOutcome, type Distribution, distributionOf, RUN_AS_ROOT } from './check.ts';
 import { type HostFacts, NAMESPACE_KINDS, type NamespaceKind } from './facts.ts';
-import { type CapabilityName, isAtLeast, parseCapabilities, parseKernelVersion } from './parse.ts';
+import { type CapabilityName, parseCapabilities } from './parse.ts';
 import type { HostCheck } from './report.ts';
 
 /** Kernel version, rights of this process, namespaces. Pure. */
@@ -17,12 +18,12 @@ function kernelVersion(facts: HostFacts): HostCheck {
   const head = {
     id: 'kernel.version',
     group: 'kernel',
-    neededFor: 'layers mounted from files (6.12); layers that are in no mount table (6.13)',
+    neededFor: 'layers mounted from files (6.12); layers that are in no mount table (6.15)',
   } as const;
   const version = parseKernelVersion(facts.kernelRelease);
   const remedy = NEWER_KERNEL[distributionOf(facts)];
   if (version === undefined) return check(head, 'unknown', facts.kernelRelease, remedy);
-  if (isAtLeast(version, 6, 13)) {
+  if (overlayFormOf(facts.kernelRelease) === 'descriptor') {
     return check(head, 'ok', `${facts.kernelRelease}, the fast path`, '');
   }
   if (isAtLeast(version, 6, 12)) {
@@ -36,7 +37,7 @@ const NEWER_KERNEL: Readonly<Record<Distribution, string>> = {
   'debian-12': '`apt-get install -t bookworm-backports linux-image-amd64`, then reboot',
   'debian-13': '`apt-get install -t trixie-backports linux-image-amd64`, then reboot',
   ubuntu: '`apt-get install linux-generic-hwe-24.04`, then reboot',
-  other: 'boot a kernel of version 6.13 or newer',
+  other: 'boot a kernel of version 6.15 or newer',
 };
 
 function architecture(facts: HostFacts): HostCheck {

@@ -1,8 +1,9 @@
 import { formatBytes, GIB } from '@dsec/std';
+import { isAtLeast } from '../kernel-version.ts';
 import { check, checkOutcome, type Distribution, distributionOf } from './check.ts';
 import type { HostFacts } from './facts.ts';
 import { LIMITS, type LimitRow, sysctlPath } from './limits.ts';
-import { isAtLeast, parseMeminfo, parseQemuVersion, parseSwaps } from './parse.ts';
+import { parseMeminfo, parseQemuVersion, parseSwaps } from './parse.ts';
 import type { HostCheck } from './report.ts';
 
 /** Virtual machines, memory, limits and the machine itself. Pure. */

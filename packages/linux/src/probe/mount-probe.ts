@@ -113,17 +113,17 @@ async function idmappedLayer(parent: string, imagePath: string | undefined): Pro
   }
 }
 
+/** Clones an attached mount, as every kernel from 6.12 on can. */
 function shiftIds(parent: string, imagePath: string | undefined, namespaceFd: number): string {
-  const change = { idmapUserNamespaceFd: namespaceFd };
-  const layer =
-    imagePath === undefined ? undefined : mountErofs({ metaPath: imagePath, devices: [] });
-  try {
-    const source = layer === undefined ? newDirectory(parent) : { fd: layer.fd };
-    const shifted = mountFdOf(openTreeAttr(source, change));
+  const shift = (layerPath: string) => {
+    const shifted = mountFdOf(openTreeAttr(layerPath, { idmapUserNamespaceFd: namespaceFd }));
     const { uid } = whileAttached(parent, shifted, (path) => statSync(path));
     if (uid !== SHIFTED.outside) throw new Error(`owner shows as ${uid}, not ${SHIFTED.outside}`);
-    return layer === undefined ? 'ids of a directory shifted' : 'ids of an EROFS layer shifted';
-  } finally {
-    layer?.close();
+  };
+  if (imagePath === undefined) {
+    shift(newDirectory(parent));
+    return 'ids of a directory shifted';
   }
+  whileAttached(parent, mountErofs({ metaPath: imagePath, devices: [] }), shift);
+  return 'ids of an EROFS layer shifted';
 }

@@ -1,24 +1,9 @@
+import { type KernelVersion, parseKernelVersion } from '../kernel-version.ts';
+
 /**
  * Pure readers of the texts that the kernel and tools print. Malformed input gives `undefined` or leaves
  * rows out.
  */
-
-export interface KernelVersion {
-  readonly major: number;
-  readonly minor: number;
-  readonly patch: number;
-}
-
-/** `6.12.43+deb13-cloud-amd64` → 6, 12, 43. */
-export function parseKernelVersion(release: string): KernelVersion | undefined {
-  const match = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(release.trim());
-  if (match === null) return undefined;
-  return { major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3] ?? 0) };
-}
-
-export function isAtLeast(version: KernelVersion, major: number, minor: number): boolean {
-  return version.major > major || (version.major === major && version.minor >= minor);
-}
 
 export interface MountRow {
   readonly id: number;

@@ -194,7 +194,7 @@ export const legacyCgroups: HostFacts = {
 /** Ubuntu 24.04 with its hardware-enablement kernel. */
 export const ubuntu2404: HostFacts = {
   ...debian13,
-  kernelRelease: '6.14.0-27-generic',
+  kernelRelease: '6.17.0-14-generic',
   files: withFiles(debian13, {
     '/etc/os-release':
       'PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\nID_LIKE=debian\n',

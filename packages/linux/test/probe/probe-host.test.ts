@@ -183,6 +183,7 @@ describe('single facts', () => {
   const files = (more: Record<string, string>) => ({ files: { ...debian13.files, ...more } });
   it.each([
     ['kernel.version', { kernelRelease: '6.12.0' }, 'degraded', '6.12.0'],
+    ['kernel.version', { kernelRelease: '6.14.0-27-generic' }, 'degraded', 'by path'],
     ['kernel.version', { kernelRelease: '6.11.9' }, 'missing', 'older than 6.12'],
     ['kernel.version', { kernelRelease: 'weird' }, 'unknown', 'weird'],
     ['kernel.architecture', { arch: 'riscv64' }, 'missing', 'riscv64'],
