@@ -140,12 +140,13 @@ export function metadataOf({ config }: ImageConfigDocument, limits: ImportLimits
     entrypoint: config?.Entrypoint ?? [],
     command: config?.Cmd ?? [],
   };
-  const text = JSON.stringify(metadata);
-  if (text.length > limits.imageMetadataBytesMax) {
+  const { env, workdir, user, entrypoint, command } = metadata;
+  const strings = [...env, workdir, user, ...entrypoint, ...command];
+  if (Buffer.byteLength(JSON.stringify(metadata)) > limits.imageMetadataBytesMax) {
     const message = `the image's environment and command take more than ${limits.imageMetadataBytesMax} bytes`;
     throw new DsecError('import-limit', message);
   }
-  if (text.includes('\\u0000')) {
+  if (strings.some((text) => text.includes('\0'))) {
     throw new DsecError('import-invalid', "the image's environment or command holds a NUL");
   }
   return metadata;

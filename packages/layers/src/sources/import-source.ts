@@ -136,8 +136,8 @@ async function importTarSource(
       await input.source.close();
     }
   } finally {
-    // A stream owns the descriptor of a pipe.
-    if (stat.isFile()) closeSync(fd);
+    // The descriptor of a pipe belongs to the stream that reads it.
+    if (!stat.isFIFO() && !stat.isSocket()) closeSync(fd);
   }
 }
 

@@ -7,7 +7,7 @@ import { type ImageFiles, openImageArchive, openImageDirectory } from './image-f
 import type { ImportLimits } from './limits.ts';
 import { LAYOUT_FILE } from './oci-layout.ts';
 import type { Pace } from './pace.ts';
-import { looksLikeTarHeader, parseTarHeader, TAR_BLOCK_BYTES } from './tar-header.ts';
+import { parseTarHeader, TAR_BLOCK_BYTES, tarBlockKind } from './tar-header.ts';
 
 export type SourceKind = 'tar' | 'directory' | 'oci-layout' | 'docker-archive';
 
@@ -96,10 +96,13 @@ export function refuseForeign(fd: number): void {
   const start = Buffer.alloc(FOREIGN_END);
   const bytes = start.subarray(0, readSync(fd, start, 0, start.length, 0));
   if (compressionOf(bytes) !== 'none') return;
-  if (bytes.length >= TAR_BLOCK_BYTES && looksLikeTarHeader(bytes)) return;
+  const first = tarBlockKind(bytes);
+  if (first === 'header') return;
   const found = FOREIGN.find(
     ([, at, magic]) => bytes.toString('latin1', at, at + magic.length) === magic,
   );
+  // An empty tar is zeros alone. So is the start of many images, which are no empty tar.
+  if (found === undefined && first === 'zeros') return;
   const what = found?.[0] ?? 'neither a tar nor a directory';
   throw new DsecError(
     'import-invalid',

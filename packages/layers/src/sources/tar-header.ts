@@ -62,13 +62,13 @@ export function parseTarHeader(block: Buffer): TarHeader | undefined {
   };
 }
 
-/** Whether a block could be a header or the end mark: what follows a body that is not there. */
-export function looksLikeTarHeader(block: Buffer): boolean {
+/** What the first block of some bytes could be: a header, a part of the end mark, or something else. */
+export function tarBlockKind(bytes: Buffer): 'header' | 'zeros' | 'other' {
+  if (bytes.length < TAR_BLOCK_BYTES) return 'other';
   try {
-    parseTarHeader(block);
-    return true;
+    return parseTarHeader(bytes.subarray(0, TAR_BLOCK_BYTES)) === undefined ? 'zeros' : 'header';
   } catch {
-    return false;
+    return 'other';
   }
 }
 

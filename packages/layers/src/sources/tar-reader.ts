@@ -4,12 +4,7 @@ import { type ByteSource, copyBytes, readExactly } from './byte-source.ts';
 import type { ImportLimits } from './limits.ts';
 import { memberPath, shown } from './member-path.ts';
 import { emptyPaxFields, type PaxFields, parsePax } from './pax.ts';
-import {
-  looksLikeTarHeader,
-  parseTarHeader,
-  TAR_BLOCK_BYTES,
-  type TarHeader,
-} from './tar-header.ts';
+import { parseTarHeader, TAR_BLOCK_BYTES, type TarHeader, tarBlockKind } from './tar-header.ts';
 import { readOldSparse, readPaxSparse, type SparseMap } from './tar-sparse.ts';
 
 const MODE_BITS = 0o7777;
@@ -291,7 +286,7 @@ async function readMember(
  */
 async function headerFollows(source: ByteSource): Promise<boolean> {
   const buffered = await source.fill(TAR_BLOCK_BYTES);
-  return buffered < TAR_BLOCK_BYTES || looksLikeTarHeader(source.peek(TAR_BLOCK_BYTES));
+  return buffered < TAR_BLOCK_BYTES || tarBlockKind(source.peek(TAR_BLOCK_BYTES)) !== 'other';
 }
 
 async function copySparse(

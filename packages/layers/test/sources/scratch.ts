@@ -1,12 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 
-/** A directory that goes away with the test file. */
+/** A directory that goes away with the test file, however deep what is in it (Node's own removal goes by path). */
 export function scratchDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'dsec-sources-'));
-  afterAll(() => rmSync(path, { recursive: true, force: true }));
+  afterAll(() => {
+    execFileSync('rm', ['-rf', path]);
+  });
   return path;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { looksLikeTarHeader, parseTarHeader } from '../../src/sources/tar-header.ts';
+import { parseTarHeader, tarBlockKind } from '../../src/sources/tar-header.ts';
 import { errorWith } from './scratch.ts';
 import { base256, type HeaderFields, tarHeader, withChecksum } from './tar-encoder.ts';
 
@@ -92,7 +92,7 @@ describe('numbers', () => {
     const patches = Buffer.isBuffer(fields.mode) ? [[100, fields.mode] as const] : [];
     const block = tarHeader({ name: 'n', ...patched, patches });
     expect(() => parseTarHeader(block)).toThrowError(errorWith('import-invalid'));
-    expect(looksLikeTarHeader(block)).toBe(false);
+    expect(tarBlockKind(block)).toBe('other');
   });
 });
 
@@ -115,6 +115,17 @@ describe('the checksum', () => {
     block.write('000401\0 ', 148);
     expect(() => parseTarHeader(block)).toThrowError(errorWith('import-invalid'));
   });
+});
+
+it.each<[string, Buffer, ReturnType<typeof tarBlockKind>]>([
+  ['a header', tarHeader({ name: 'x' }), 'header'],
+  ['a header and more', Buffer.concat([tarHeader({ name: 'x' }), Buffer.alloc(10, 1)]), 'header'],
+  ['zeros', Buffer.alloc(512), 'zeros'],
+  ['zeros before something', Buffer.concat([Buffer.alloc(512), Buffer.alloc(10, 1)]), 'zeros'],
+  ['too little', Buffer.alloc(511), 'other'],
+  ['text', Buffer.alloc(512, 'x'), 'other'],
+])('tells %s', (_, bytes, kind) => {
+  expect(tarBlockKind(bytes)).toBe(kind);
 });
 
 it('takes the type NUL for 0', () => {
