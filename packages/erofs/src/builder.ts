@@ -78,6 +78,8 @@ export function createLayerBuilder(options: BuilderOptions): LayerBuilder {
     },
     whiteout: (path) => hide(build, path),
     opaque(path) {
+      // Overlayfs joins the roots of all layers whatever they are marked with.
+      if (path === '' && !build.applies) throw invalid(path, 'the root of a diff hides nothing');
       build.budget.addEntry(path);
       makeOpaque(build, openDirectory(build, path, undefined));
     },
@@ -115,11 +117,12 @@ function startBuild(options: BuilderOptions, indexes: readonly BlobIndex[]): Bui
 function addHardLink(build: Build, path: ByteString, target: ByteString): void {
   build.budget.addEntry(path);
   const spot = openSpot(build, path);
+  // Only now, since a directory on the way may have replaced the target.
   const inode = findSpot(build, target)?.entry?.inode;
   if (inode === undefined) throw invalid(path, 'is a hard link to nothing');
   if (inode.kind === 'directory') throw invalid(path, 'is a hard link to a directory');
   if (isWhiteout(inode)) hide(build, path);
-  else if (inode !== spot.entry?.inode) put(build, spot, inode);
+  else put(build, spot, inode);
 }
 
 function addDevice(

@@ -14,7 +14,7 @@ import {
   XATTR_ENTRY_BYTES,
   XATTR_HEADER_BYTES,
 } from './format.ts';
-import { bytesAt, damaged, type ErofsImage, uint64At } from './image.ts';
+import { bytesAt, damaged, type ErofsImage, type SuperBlock, uint64At } from './image.ts';
 import { BLOCK_BYTES } from './model.ts';
 
 export interface ImageInode {
@@ -44,67 +44,83 @@ export function inodeOffset(image: ErofsImage, nid: number): number {
 /** Reads the inode of a nid from a directory entry or of the root. */
 export function readInode(image: ErofsImage, nid: number): ImageInode {
   const offset = inodeOffset(image, nid);
-  const head = bytesAt(image.meta, offset, COMPACT_INODE_BYTES);
-  const format = head.readUInt16LE(INODE.format);
-  const extended = (format & FORMAT_EXTENDED) !== 0;
+  const bytes = bytesAt(image.meta, offset, COMPACT_INODE_BYTES);
+  const format = bytes.readUInt16LE(INODE.format);
   const layout = format >> 1;
   if (layout !== LAYOUT_PLAIN && layout !== LAYOUT_INLINE && layout !== LAYOUT_CHUNKED) {
     throw damaged(`has an inode (nid ${nid}) of format ${format}, which is not supported`);
   }
-  const modeBits = head.readUInt16LE(INODE.mode);
-  const kind = kindOfMode(modeBits);
+  const kind = kindOfMode(bytes.readUInt16LE(INODE.mode));
   if (kind === undefined) throw damaged(`has an inode (nid ${nid}) of no known type`);
-
-  const count = head.readUInt16LE(INODE.xattrCount);
-  const shared = {
-    nid,
-    kind,
-    mode: modeBits & MODE_BITS,
-    union: head.readUInt32LE(INODE.union),
-    layout,
-    offset,
-    xattrBytes: count === 0 ? 0 : XATTR_HEADER_BYTES + (count - 1) * XATTR_ENTRY_BYTES,
-  };
-  const inode = extended ? readExtended(image, shared) : readCompact(image, shared, head);
   if ((kind === 'directory' || kind === 'symlink') && layout === LAYOUT_CHUNKED) {
     throw damaged(`has a ${kind} (nid ${nid}) in chunks`);
   }
-  return inode;
+  return (format & FORMAT_EXTENDED) !== 0
+    ? readExtended(nid, kind, layout, offset, bytesAt(image.meta, offset, INODE_BYTES))
+    : readCompact(nid, kind, layout, offset, bytes, image.superBlock);
 }
 
-type SharedPart = Pick<
-  ImageInode,
-  'nid' | 'kind' | 'mode' | 'union' | 'layout' | 'offset' | 'xattrBytes'
->;
-
-function readExtended(image: ErofsImage, shared: SharedPart): ImageInode {
-  const bytes = bytesAt(image.meta, shared.offset, INODE_BYTES);
-  const mtimeSec = Number(bytes.readBigInt64LE(INODE.mtimeSec));
+function readExtended(
+  nid: number,
+  kind: FileKind,
+  layout: number,
+  offset: number,
+  bytes: Buffer,
+): ImageInode {
+  const mtimeSec = int64At(bytes, INODE.mtimeSec);
   const mtimeNsec = bytes.readUInt32LE(INODE.mtimeNsec);
   if (!Number.isSafeInteger(mtimeSec) || mtimeNsec > 999_999_999) {
-    throw damaged(`has an inode (nid ${shared.nid}) with an impossible time`);
+    throw damaged(`has an inode (nid ${nid}) with an impossible time`);
   }
   return {
-    ...shared,
+    nid,
+    kind,
+    mode: bytes.readUInt16LE(INODE.mode) & MODE_BITS,
     uid: bytes.readUInt32LE(INODE.uid),
     gid: bytes.readUInt32LE(INODE.gid),
     mtimeSec,
     mtimeNsec,
     nlink: bytes.readUInt32LE(INODE.nlink),
     sizeBytes: uint64At(bytes, INODE.size),
+    union: bytes.readUInt32LE(INODE.union),
+    layout,
+    offset,
     inodeBytes: INODE_BYTES,
+    xattrBytes: xattrBytesOf(bytes),
   };
 }
 
-function readCompact(image: ErofsImage, shared: SharedPart, bytes: Buffer): ImageInode {
+function readCompact(
+  nid: number,
+  kind: FileKind,
+  layout: number,
+  offset: number,
+  bytes: Buffer,
+  superBlock: SuperBlock,
+): ImageInode {
   return {
-    ...shared,
+    nid,
+    kind,
+    mode: bytes.readUInt16LE(INODE.mode) & MODE_BITS,
     uid: bytes.readUInt16LE(COMPACT_INODE.uid),
     gid: bytes.readUInt16LE(COMPACT_INODE.gid),
-    mtimeSec: image.superBlock.epochSec,
-    mtimeNsec: image.superBlock.epochNsec,
+    mtimeSec: superBlock.epochSec,
+    mtimeNsec: superBlock.epochNsec,
     nlink: bytes.readUInt16LE(COMPACT_INODE.nlink),
     sizeBytes: bytes.readUInt32LE(COMPACT_INODE.size),
+    union: bytes.readUInt32LE(INODE.union),
+    layout,
+    offset,
     inodeBytes: COMPACT_INODE_BYTES,
+    xattrBytes: xattrBytesOf(bytes),
   };
+}
+
+function xattrBytesOf(bytes: Buffer): number {
+  const count = bytes.readUInt16LE(INODE.xattrCount);
+  return count === 0 ? 0 : XATTR_HEADER_BYTES + (count - 1) * XATTR_ENTRY_BYTES;
+}
+
+function int64At(bytes: Buffer, offset: number): number {
+  return bytes.readInt32LE(offset + 4) * 2 ** 32 + bytes.readUInt32LE(offset);
 }

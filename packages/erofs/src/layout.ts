@@ -145,5 +145,10 @@ function directoryBytes(order: readonly ByteString[]): number {
 }
 
 function withDots(order: readonly ByteString[]): ByteString[] {
-  return [...order, '.', '..'].sort();
+  const names = [...order];
+  for (const dots of ['.', '..']) {
+    const place = names.findIndex((name) => name > dots);
+    names.splice(place < 0 ? names.length : place, 0, dots);
+  }
+  return names;
 }

@@ -37,7 +37,7 @@ function addEntry(
   if (kind === 'directory') {
     const isOpaque = xattrs.get(OPAQUE_XATTR)?.equals(OPAQUE_VALUE) ?? false;
     builder.directory(path, attributes);
-    if (isOpaque) builder.opaque(path);
+    if (isOpaque && path !== '') builder.opaque(path);
   } else if (kind === 'file') {
     const sink = builder.file(path, attributes, inode.sizeBytes);
     for (const part of readContent(image, inode)) {

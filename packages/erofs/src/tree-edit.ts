@@ -54,8 +54,9 @@ export function createTreeEditor(onFileGone: (file: FileInode) => void): TreeEdi
 
   return {
     place(directory, name, inode, layer) {
-      unlink(directory, name);
+      // First, since the inode may live in what is replaced.
       if (inode.kind !== 'directory') inode.names += 1;
+      unlink(directory, name);
       directory.children.set(name, { inode, layer });
     },
     unlink,

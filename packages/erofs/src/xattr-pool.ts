@@ -23,7 +23,7 @@ export interface XattrPool {
 /** Keeps each xattr and each set of xattrs once: most files of a tree carry one of a few sets. */
 export function createXattrPool(): XattrPool {
   const members = new Map<string, { readonly id: number; readonly xattr: Xattr }>();
-  const sets = new Map<string, XattrSet>([['', NO_XATTRS]]);
+  const sets = new Map<string, XattrSet>();
 
   const internOne = (name: ByteString, value: Uint8Array) => {
     const copy = Buffer.from(value);
@@ -38,6 +38,7 @@ export function createXattrPool(): XattrPool {
 
   const intern = (xattrs: Iterable<readonly [ByteString, Uint8Array]>) => {
     const found = Array.from(xattrs, ([name, value]) => internOne(name, value));
+    if (found.length === 0) return NO_XATTRS;
     found.sort((a, b) => (a.xattr.name < b.xattr.name ? -1 : 1));
     const key = found.map((member) => member.id).join();
     let set = sets.get(key);
