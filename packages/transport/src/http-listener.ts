@@ -1,6 +1,6 @@
 import { chmodSync, unlinkSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { DsecError } from '@dsec/std';
 import { parserFailure, rawResponse } from './http-errors.ts';
 import type { HttpServerLimits } from './http-limits.ts';
@@ -15,8 +15,14 @@ const CHECK_EVERY_MS = 1000;
 /** TCP keep-alive: finds peers that are gone although nothing is to be sent to them. */
 const KEEP_ALIVE_DELAY_MS = 30_000;
 
-/** Node's HTTP server with the limits that it enforces itself, and with refusals in our form. */
-export function createRawServer(limits: HttpServerLimits, listener: RequestListener): Server {
+/**
+ * Node's HTTP server with the limits that it enforces itself, and with refusals in our form. `closeUnused` closes the
+ * connections on which no request is under way.
+ */
+export function createRawServer(
+  limits: HttpServerLimits,
+  listener: RequestListener,
+): { readonly server: Server; closeUnused(): void } {
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytesMax,
@@ -40,7 +46,22 @@ export function createRawServer(limits: HttpServerLimits, listener: RequestListe
     socket.end(rawResponse(parserFailure(fault)), () => socket.destroy());
   });
   server.on('connect', (_request, socket) => socket.destroy());
-  return server;
+  // Node counts a connection as idle only after its first request.
+  const fresh = new Set<Socket>();
+  server.on('connection', (socket) => {
+    fresh.add(socket);
+    socket.once('close', () => fresh.delete(socket));
+  });
+  for (const event of ['request', 'upgrade']) {
+    server.on(event, (request: IncomingMessage) => fresh.delete(request.socket));
+  }
+  return {
+    server,
+    closeUnused() {
+      server.closeIdleConnections();
+      for (const socket of fresh) socket.destroy();
+    },
+  };
 }
 
 /** Listens, replacing a socket that a dead server left. Rejects with `unavailable` when the address is taken. */

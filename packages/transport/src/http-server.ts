@@ -44,7 +44,9 @@ export async function createHttpServer<Table extends RouteTable, Principal>(
 ): Promise<HttpServer> {
   const limits = { ...HTTP_SERVER_LIMITS, ...options.limits };
   const lifetimes = createCallLifetimes();
-  const server = createRawServer(limits, (request, response) => app.routing(request, response));
+  const { server, closeUnused } = createRawServer(limits, (request, response) =>
+    app.routing(request, response),
+  );
   const app = createApp(limits, () => server);
   const upgrades = createWebSocketUpgrades(
     server,
@@ -63,7 +65,7 @@ export async function createHttpServer<Table extends RouteTable, Principal>(
       isClosing = true;
       const error = new DsecError('unavailable', 'the server is closing');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      const sweep = setInterval(() => server.closeIdleConnections(), 50);
+      const sweep = setInterval(closeUnused, 50);
       const cut = setTimeout(() => {
         lifetimes.endAll(error);
         upgrades.destroyAll();
