@@ -16,6 +16,7 @@ import {
   layer,
   OCI,
   savedImage,
+  withChange,
   writeTar,
 } from './image-encoder.ts';
 import { createRecordingBuilder } from './recording-builder.ts';
@@ -160,9 +161,8 @@ describe('lies', () => {
     for (const pattern of [/layer\.tar$/, /^[0-9a-f]{64}\.json$/]) {
       const tree = savedImage([one]);
       const [name = ''] = [...tree.keys()].filter((each) => pattern.test(each));
-      const changed = Buffer.from(tree.get(name) ?? '');
-      changed[Math.min(512, changed.length - 1)] ^= 1;
-      tree.set(name, changed);
+      const bytes = tree.get(name) ?? Buffer.alloc(0);
+      tree.set(name, withChange(bytes, Math.min(512, bytes.length - 1)));
       await expect(importTree(tree)).rejects.toThrowError(
         errorWith('import-invalid', /has the digest/),
       );

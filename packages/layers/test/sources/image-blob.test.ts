@@ -13,7 +13,7 @@ import {
 import { openImageDirectory } from '../../src/sources/image-files.ts';
 import { IMPORT_LIMITS_DEFAULT } from '../../src/sources/limits.ts';
 import { createPace } from '../../src/sources/pace.ts';
-import { digestOf } from './image-encoder.ts';
+import { digestOf, withChange } from './image-encoder.ts';
 import { createRecordingBuilder } from './recording-builder.ts';
 import { errorWith, scratchDirectory } from './scratch.ts';
 import { tarMember, tarOf } from './tar-encoder.ts';
@@ -94,8 +94,7 @@ describe('a layer', () => {
     ];
     for (const [stored, claim] of claims) {
       expect(await importClaim(stored, claim)).toEqual(['file f 7']);
-      const changed = Buffer.from(stored);
-      changed[changed.length - 1] ^= 1;
+      const changed = withChange(stored, stored.length - 1);
       await expect(importClaim(changed, claim)).rejects.toThrowError(errorWith('import-invalid'));
     }
   });

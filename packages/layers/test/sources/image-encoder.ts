@@ -135,3 +135,10 @@ export function savedImage(layers: readonly LayerFields[], patch: object = {}): 
   tree.set('repositories', jsonOf({ demo: { 1: 'x' } }));
   return tree;
 }
+
+/** A copy with one bit of it changed. */
+export function withChange(bytes: Buffer | undefined, at: number): Buffer {
+  const copy = Buffer.from(bytes ?? '');
+  copy.writeUInt8(copy.readUInt8(at) ^ 1, at);
+  return copy;
+}

@@ -19,6 +19,7 @@ import {
   layoutOf,
   OCI,
   simpleLayout,
+  withChange,
   writeTar,
   writeTree,
 } from './image-encoder.ts';
@@ -218,9 +219,8 @@ describe('lies', () => {
         config: document.config.digest,
         manifest: manifest.digest,
       }[victim];
-      const changed = Buffer.from(tree.get(blobPath(digest)) ?? '');
-      changed[Math.min(512, changed.length - 3)] ^= 1;
-      tree.set(blobPath(digest), changed);
+      const victimBytes = tree.get(blobPath(digest)) ?? Buffer.alloc(0);
+      tree.set(blobPath(digest), withChange(victimBytes, Math.min(512, victimBytes.length - 3)));
       await refuses(layoutOf(tree, [manifest]), /has the digest/);
       tree.delete(blobPath(digest));
       await refuses(tree, /is missing/);
