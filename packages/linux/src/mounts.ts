@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs';
 import { DsecError } from '@dsec/std';
 import { type BytePath, descriptorPath, pathBytes } from './byte-path.ts';
+import { errnoOf } from './errno.ts';
 import {
   FSCONFIG_STRING_BYTES_MAX,
   type FsParameter,
@@ -92,7 +93,7 @@ export function mountErofs(spec: ErofsSpec): MountFd {
  * Composes layers, detached. Always `redirect_dir=nofollow`, so that a planted redirect in a layer is
  * refused and not followed (`off` still follows), `metacopy=off`, so that a diff stands alone, and
  * `index=off`, so that an upper may be put on other layers later. `work` must be an empty directory beside
- * `upper`.
+ * `upper`. `unsupported`: this kernel takes no layers by descriptor.
  */
 export function mountOverlay(spec: OverlaySpec): MountFd {
   checkOverlay(spec);
@@ -115,6 +116,11 @@ export function mountOverlay(spec: OverlaySpec): MountFd {
       ...(spec.volatile ? [{ kind: 'flag', key: 'volatile' } as const] : []),
     ];
     return mountFdOf(mountDetached('overlay', parameters, spec.attributes ?? ['noDev']));
+  } catch (thrown) {
+    // What Linux before 6.13 says of a descriptor that only names a place.
+    if (spec.form !== 'descriptor' || errnoOf(thrown) !== 'EBADF') throw thrown;
+    const why = 'this kernel takes overlay layers by path only, not by descriptor';
+    throw new DsecError('unsupported', why, { cause: thrown });
   } finally {
     names.close();
   }
