@@ -16,9 +16,10 @@ import {
   resolveEnvironment,
   showLayer,
 } from '@dsec/layers';
+import { overlayFormOf } from '@dsec/linux';
 import { createCleanupStack, DsecError, formatBytes, formatDuration } from '@dsec/std';
 import { makeStateDirectory, type StatePaths } from '../config.ts';
-import { mountFormOf } from '../mount-form.ts';
+
 import { createByteProgress } from '../output.ts';
 import { makeDistributionBase } from './base.ts';
 import { makeToolkitTree, makeWorkspaceTree } from './trees.ts';
@@ -128,7 +129,7 @@ async function showComposedRoot(
   { refs, scratch }: Composition,
 ): Promise<void> {
   const environment = await resolveEnvironment(store, refs);
-  const form = mountFormOf(release());
+  const form = overlayFormOf(release());
   const node = await openNodeLayers({ store, directory: paths.node, form, directIo: false });
   const layers = await Promise.all(
     environment.layers.map(async ({ kind, layerId }) => ({
