@@ -83,7 +83,7 @@ function check(bottom: Tree, above: readonly Tree[]): void {
   expect(listStack([stacked(first), merge(rest, false)])).toEqual(byKernel);
 }
 
-describe.runIf(isRoot)('a stack of layers', () => {
+describe.runIf(isRoot)('a stack of layers (needs root)', () => {
   it('merges into what overlayfs shows of it', () => {
     const stacks = fc.array(diff, { minLength: 1, maxLength: 3 });
     fc.assert(fc.property(base, stacks, check), parameters);

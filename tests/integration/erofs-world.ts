@@ -1,4 +1,6 @@
-/** How the tests of EROFS look at an image: through the kernel, through our reader, and through erofs-utils. */
+/**
+ * How the tests of EROFS look at an image: through the kernel, through our reader, and through erofs-utils.
+ */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -96,7 +98,10 @@ export function openWorkshop(): Workshop {
   };
 }
 
-/** Mounts, calls `look` with a path of the root, and unmounts. The mount is detached: no other process sees it. */
+/**
+ * Mounts, calls `look` with a path of the root, and unmounts. The mount is detached: no other process sees
+ * it.
+ */
 export function withMount<T>(mount: MountFd, look: (root: string) => T): T {
   try {
     return look(`/proc/self/fd/${mount.fd}/.`);
@@ -120,8 +125,8 @@ const kindOfMode = new Map([
 ]);
 
 /**
- * Everything below a directory of this host, by lstat(2), readlink(2), listxattr(2) and read(2). Overlayfs may list the
- * name of a whiteout and then say that there is nothing: such a name is no entry.
+ * Everything below a directory of this host, by lstat(2), readlink(2), listxattr(2) and read(2). Overlayfs
+ * may list the name of a whiteout and then say that there is nothing: such a name is no entry.
  */
 export function listHost(root: string): Listing {
   const draft = new Map<ByteString, Omit<Shown, 'sameAs'> & { inode: string }>();
@@ -245,7 +250,10 @@ export function openFiles(
   };
 }
 
-/** Where erofs-utils are: named by the environment, brought by the bootstrap, or installed. Undefined when nowhere. */
+/**
+ * Where erofs-utils are: named by the environment, brought by the bootstrap, or installed. Undefined when
+ * nowhere.
+ */
 export function oracle(program: 'fsck.erofs' | 'mkfs.erofs'): string | undefined {
   const fromBootstrap = join(import.meta.dirname, '../../.cache/oracle/bin');
   const places = [

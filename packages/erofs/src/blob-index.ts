@@ -1,6 +1,6 @@
 /**
- * The index of a blob: its chunks by digest. It names the blob, so whoever has the right index knows what the blob must
- * hold, block for block.
+ * The index of a blob: its chunks by digest. It names the blob, so whoever has the right index knows what the
+ * blob must hold, block for block.
  */
 import { createHash } from 'node:crypto';
 import { type Digest, DsecError, hexOfDigest } from '@dsec/std';

@@ -11,9 +11,9 @@ export interface FileBlobSink extends BlobSink {
 export type PunchHole = (fd: number, offsetBytes: number, lengthBytes: number) => void;
 
 /**
- * Writes a blob to a regular file from its start. The descriptor stays the caller's. `append` writes through: the
- * builder hands over megabytes at a time. Without `punchHole` discarded parts are overwritten with zeros, so that
- * removed content is gone, but keep their space. Throws `storage-full` when the disk is.
+ * Writes a blob to a regular file from its start. The descriptor stays the caller's. `append` writes through:
+ * the builder hands over megabytes at a time. Without `punchHole` discarded parts are overwritten with zeros,
+ * so that removed content is gone, but keep their space. Throws `storage-full` when the disk is.
  */
 export function createFileBlobSink(fd: number, punchHole: PunchHole = writeZeros): FileBlobSink {
   let position = 0;

@@ -37,9 +37,9 @@ import { createXattrPool } from './xattr-pool.ts';
 export const DEDUP_SOURCES_MAX = 16;
 
 /**
- * The builder of `model.ts`. A plain char device 0:0 is a whiteout, in both modes: overlayfs would take it for one, and
- * archives of overlay upper directories hold whiteouts in this form. So is a hard link to a whiteout, since overlayfs
- * links its whiteouts. Throws `data-loss` for a damaged index of a dedup source.
+ * The builder of `model.ts`. A plain char device 0:0 is a whiteout, in both modes: overlayfs would take it
+ * for one, and archives of overlay upper directories hold whiteouts in this form. So is a hard link to a
+ * whiteout, since overlayfs links its whiteouts. Throws `data-loss` for a damaged index of a dedup source.
  */
 export function createLayerBuilder(options: BuilderOptions): LayerBuilder {
   if (options.dedupSources.length > DEDUP_SOURCES_MAX) {

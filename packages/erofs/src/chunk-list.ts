@@ -1,6 +1,8 @@
 import type { ChunkMap } from './encode.ts';
 
-/** The chunks of trees that were read from images: one element a chunk, the files of a tree one after another. */
+/**
+ * The chunks of trees that were read from images: one element a chunk, the files of a tree one after another.
+ */
 export interface ChunkList extends ChunkMap {
   readonly length: number;
   /** `deviceId` 0 is a hole. */

@@ -1,6 +1,6 @@
 /**
- * Cuts file data into chunks, keeps each distinct chunk once, and appends new ones to the blob in large pieces. Chunks
- * of zeros become holes.
+ * Cuts file data into chunks, keeps each distinct chunk once, and appends new ones to the blob in large
+ * pieces. Chunks of zeros become holes.
  */
 import { hash } from 'node:crypto';
 import { DsecError } from '@dsec/std';
@@ -12,7 +12,9 @@ import { BLOCK_BYTES, type BlobSink, CHUNK_BYTES } from './model.ts';
 /** A reference to no chunk: a hole. */
 export const HOLE = 0xffff_ffff;
 const ARENA_BYTES = 4 * 1024 * 1024;
-/** Chunks that no file needs any more are given back in batches, so that one that returns soon is not lost. */
+/**
+ * Chunks that no file needs any more are given back in batches, so that one that returns soon is not lost.
+ */
 const DEAD_BLOCKS_MAX = (32 * 1024 * 1024) / BLOCK_BYTES;
 const ZEROS = Buffer.alloc(CHUNK_BYTES);
 
@@ -138,7 +140,9 @@ function findInSources({ sources, table }: Cutter, digest: string): number {
   return -1;
 }
 
-/** Keeps the staged chunk. `known` is its number when the table had it and its blocks were discarded, else -1. */
+/**
+ * Keeps the staged chunk. `known` is its number when the table had it and its blocks were discarded, else -1.
+ */
 function store(cutter: Cutter, digest: string, known: number, paddedBytes: number): number {
   const block = cutter.nextBlock;
   const blocks = paddedBytes / BLOCK_BYTES;

@@ -2,7 +2,9 @@ import { damaged } from './image.ts';
 
 const UNIT_BYTES = 4;
 
-/** Remembers which parts of an image have a meaning. Everything that EROFS places is aligned to four bytes. */
+/**
+ * Remembers which parts of an image have a meaning. Everything that EROFS places is aligned to four bytes.
+ */
 export interface Claims {
   /** Throws `layer-invalid` when a part is outside the image or was claimed before. */
   claim(start: number, end: number): void;
@@ -11,8 +13,8 @@ export interface Claims {
 }
 
 /**
- * One bit for four bytes of the image. As every part is claimed before it is read, a hostile image cannot make its
- * reader do more work than its length.
+ * One bit for four bytes of the image. As every part is claimed before it is read, a hostile image cannot
+ * make its reader do more work than its length.
  */
 export function createClaims(image: Buffer): Claims {
   const units = Math.ceil(image.length / UNIT_BYTES);

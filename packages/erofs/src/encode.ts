@@ -53,8 +53,8 @@ export interface ChunkMap {
 }
 
 /**
- * Encodes a tree, given as `inodesInOrder` lists it, as an EROFS metadata image. The same tree, chunk map and devices
- * give the same bytes. Throws `import-limit` when the metadata or the sum of all blocks is too large.
+ * Encodes a tree, given as `inodesInOrder` lists it, as an EROFS metadata image. The same tree, chunk map and
+ * devices give the same bytes. Throws `import-limit` when the metadata or the sum of all blocks is too large.
  */
 export function encodeImage(
   inodes: readonly Inode[],
@@ -181,7 +181,10 @@ function inodeNamed(directory: DirectoryInode, name: string): Inode {
   return directory.children.get(name)?.inode ?? directory;
 }
 
-/** `mappedBlock` places the devices one after another behind the metadata, for a guest that sees them as one disk. */
+/**
+ * `mappedBlock` places the devices one after another behind the metadata, for a guest that sees them as one
+ * disk.
+ */
 function writeDevices(image: Buffer, devices: readonly LayerDevice[], metaBlocks: number): void {
   let mappedBlock = metaBlocks;
   devices.forEach(({ blobId, blocks }, index) => {

@@ -1,6 +1,6 @@
 /**
- * The EROFS on-disk format as far as DSec uses it: uncompressed images of 4 KiB blocks. Offsets are in bytes from the
- * start of their structure, every number is little-endian. Source: the kernel's fs/erofs/erofs_fs.h.
+ * The EROFS on-disk format as far as DSec uses it: uncompressed images of 4 KiB blocks. Offsets are in bytes
+ * from the start of their structure, every number is little-endian. Source: the kernel's fs/erofs/erofs_fs.h.
  */
 import { BLOCK_BYTES, CHUNK_BYTES } from './model.ts';
 

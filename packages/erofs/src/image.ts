@@ -1,7 +1,7 @@
 /**
- * Reads uncompressed EROFS images of 4 KiB blocks: ours, and those of mkfs.erofs that are to be encoded again. The bytes
- * are not trusted: whatever they hold, a call reads only inside its source, takes time and memory in proportion to what
- * it returns, and throws `layer-invalid` for everything that is out of place.
+ * Reads uncompressed EROFS images of 4 KiB blocks: ours, and those of mkfs.erofs that are to be encoded
+ * again. The bytes are not trusted: whatever they hold, a call reads only inside its source, takes time and
+ * memory in proportion to what it returns, and throws `layer-invalid` for everything that is out of place.
  */
 import { readSync } from 'node:fs';
 import { asDsecError, DsecError } from '@dsec/std';

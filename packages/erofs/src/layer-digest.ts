@@ -23,8 +23,8 @@ export function treeDigestOfData(layer: ValidLayer, devices: readonly ByteSource
 }
 
 /**
- * The same without reading data, from what the indexes of the layer's blobs say, in device-table order. Throws
- * `data-loss` when a chunk of the layer is none of its blob.
+ * The same without reading data, from what the indexes of the layer's blobs say, in device-table order.
+ * Throws `data-loss` when a chunk of the layer is none of its blob.
  */
 export function treeDigestOfIndexes(layer: ValidLayer, indexes: readonly BlobIndex[]): Digest {
   const byBlock = indexes.map(chunksByBlock);

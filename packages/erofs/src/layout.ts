@@ -24,7 +24,10 @@ export const META_BYTES_MAX = 2 ** 31 - BLOCK_BYTES;
 /** The root comes first. Not at 0, since an inode number 0 is no file to many programs. */
 export const ROOT_NID = 1;
 
-/** Where everything goes. In the order of the image: superblock and devices, shared xattrs, inodes, plain blocks. */
+/**
+ * Where everything goes. In the order of the image: superblock and devices, shared xattrs, inodes, plain
+ * blocks.
+ */
 export interface Layout {
   readonly inodes: readonly Inode[];
   readonly xattrs: XattrEncoding;
@@ -118,7 +121,9 @@ function crossesBlock(start: number, length: number): boolean {
   return (start % BLOCK_BYTES) + length > BLOCK_BYTES && length > 0;
 }
 
-/** Splits a directory's names, `.` and `..` among them, into blocks: as many as fit into each, in byte order. */
+/**
+ * Splits a directory's names, `.` and `..` among them, into blocks: as many as fit into each, in byte order.
+ */
 export function directoryBlocks(order: readonly ByteString[]): ByteString[][] {
   const blocks: ByteString[][] = [];
   let current: ByteString[] = [];

@@ -32,11 +32,11 @@ export interface MergedLayer {
 }
 
 /**
- * Makes one metadata image of a stack of layers, bottom first, without touching data. It shows what overlayfs shows of
- * the same stack (with `redirect_dir=nofollow,metacopy=off`); only the link count of an inode whose other names are
- * hidden differs, which overlayfs takes from the layer below. Without `stripWhiteouts` the result is itself a diff that
- * hides in lower layers what the stack hid. Throws `import-limit` when the result would have too many devices or be too
- * large.
+ * Makes one metadata image of a stack of layers, bottom first, without touching data. It shows what overlayfs
+ * shows of the same stack (with `redirect_dir=nofollow,metacopy=off`); only the link count of an inode whose
+ * other names are hidden differs, which overlayfs takes from the layer below. Without `stripWhiteouts` the
+ * result is itself a diff that hides in lower layers what the stack hid. Throws `import-limit` when the
+ * result would have too many devices or be too large.
  */
 export function mergeLayers(layers: readonly ValidLayer[], options: MergeOptions): MergedLayer {
   const blobs = unionOfDevices(layers);

@@ -1,13 +1,15 @@
 /**
- * The seam between whoever reads a source (tar, directory, OCI image, overlay upper) and whoever encodes it. A source
- * calls the methods of a `LayerBuilder` in the order in which it meets entries; the builder holds the tree, cuts file
- * data into chunks, and appends new chunks to one blob. Everything here is synchronous: builds run in worker processes.
+ * The seam between whoever reads a source (tar, directory, OCI image, overlay upper) and whoever encodes it.
+ * A source calls the methods of a `LayerBuilder` in the order in which it meets entries; the builder holds
+ * the tree, cuts file data into chunks, and appends new chunks to one blob. Everything here is synchronous:
+ * builds run in worker processes.
  */
 import type { Digest } from '@dsec/std';
 
 /**
- * Bytes as a string, one character (U+0000 to U+00FF) a byte: what `Buffer.toString('latin1')` gives. Linux names are
- * bytes, not text, so paths, link targets and xattr names are carried like this everywhere below the API.
+ * Bytes as a string, one character (U+0000 to U+00FF) a byte: what `Buffer.toString('latin1')` gives. Linux
+ * names are bytes, not text, so paths, link targets and xattr names are carried like this everywhere below
+ * the API.
  */
 export type ByteString = string;
 
@@ -40,10 +42,11 @@ export interface FileSink {
 }
 
 /**
- * Paths are relative to the layer's root, without leading, trailing or doubled slashes and without `.` or `..` parts;
- * the empty path is the root. Missing parents are created as 0755 root:root. A path through a non-directory replaces it
- * and never follows it. A later entry replaces an earlier one of the same path, except that a directory over a
- * directory keeps the children. Every violation of a rule or limit throws `import-invalid` or `import-limit`.
+ * Paths are relative to the layer's root, without leading, trailing or doubled slashes and without `.` or
+ * `..` parts; the empty path is the root. Missing parents are created as 0755 root:root. A path through a
+ * non-directory replaces it and never follows it. A later entry replaces an earlier one of the same path,
+ * except that a directory over a directory keeps the children. Every violation of a rule or limit throws
+ * `import-invalid` or `import-limit`.
  */
 export interface LayerBuilder {
   directory(path: ByteString, attributes: InodeAttributes): void;
@@ -54,13 +57,19 @@ export interface LayerBuilder {
   device(path: ByteString, attributes: InodeAttributes, device: DeviceNumber): void;
   fifo(path: ByteString, attributes: InodeAttributes): void;
   socket(path: ByteString, attributes: InodeAttributes): void;
-  /** Hides the path of lower layers: recorded as an overlay whiteout, or, with `whiteouts: 'apply'`, removed here. */
+  /**
+   * Hides the path of lower layers: recorded as an overlay whiteout, or, with `whiteouts: 'apply'`, removed
+   * here.
+   */
   whiteout(path: ByteString): void;
-  /** Hides what lower layers have in this directory. With `whiteouts: 'apply'` its present children are removed. */
+  /**
+   * Hides what lower layers have in this directory. With `whiteouts: 'apply'` its present children are
+   * removed.
+   */
   opaque(path: ByteString): void;
   /**
-   * With `whiteouts: 'apply'`: starts the next image layer. A whiteout or opaque mark then removes only what earlier
-   * image layers put there, whatever its place within its own archive (the OCI rule).
+   * With `whiteouts: 'apply'`: starts the next image layer. A whiteout or opaque mark then removes only what
+   * earlier image layers put there, whatever its place within its own archive (the OCI rule).
    */
   nextSourceLayer(): void;
   /** Lays the tree out. The builder cannot be used afterwards. */
@@ -78,7 +87,9 @@ export type DeviceNumber = {
 export interface BlobSink {
   /** `bytes` may be reused by the caller after the call returns. */
   append(bytes: Uint8Array): void;
-  /** Gives the blocks of a chunk that no file refers to any more back to the file system; they read as zeros. */
+  /**
+   * Gives the blocks of a chunk that no file refers to any more back to the file system; they read as zeros.
+   */
   discard(startBlock: number, blocks: number): void;
   /** Everything appended so far has reached the descriptor (not yet fsynced). */
   flush(): void;
@@ -118,8 +129,8 @@ export interface BuiltBlob {
   readonly blobId: Digest;
   readonly blocks: number;
   /**
-   * 40 bytes per live chunk, sorted by digest: sha256 (32), first block (u32 LE), length in blocks (u32 LE). The
-   * digest covers the chunk's content padded with zeros to whole blocks.
+   * 40 bytes per live chunk, sorted by digest: sha256 (32), first block (u32 LE), length in blocks (u32 LE).
+   * The digest covers the chunk's content padded with zeros to whole blocks.
    */
   readonly index: Uint8Array;
 }
@@ -131,7 +142,10 @@ export interface BuiltLayer {
   readonly layerId: Digest;
   /** Digest of paths, attributes and bytes, the same for every encoding of the same tree. */
   readonly treeDigest: Digest;
-  /** The blob that was written, or undefined when every chunk was found in a dedup source or there was no data. */
+  /**
+   * The blob that was written, or undefined when every chunk was found in a dedup source or there was no
+   * data.
+   */
   readonly blob: BuiltBlob | undefined;
   /** Blobs in device-table order: device id 1 is `devices[0]`. */
   readonly devices: readonly { readonly blobId: Digest; readonly blocks: number }[];

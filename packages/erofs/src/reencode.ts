@@ -8,9 +8,9 @@ import { type WalkLimits, walkImage } from './walk.ts';
 import { OPAQUE_VALUE, OPAQUE_XATTR } from './xattr-policy.ts';
 
 /**
- * Reads an image, whoever made it, and gives its tree to a builder: an image from elsewhere is never mounted, only its
- * content is taken. Whiteouts and opaque directories stay what they are; the builder filters the other xattrs. Throws
- * `layer-invalid` for a damaged image and whatever the builder throws.
+ * Reads an image, whoever made it, and gives its tree to a builder: an image from elsewhere is never mounted,
+ * only its content is taken. Whiteouts and opaque directories stay what they are; the builder filters the
+ * other xattrs. Throws `layer-invalid` for a damaged image and whatever the builder throws.
  */
 export function reencode(image: ErofsImage, builder: LayerBuilder, limits: WalkLimits): void {
   const firstPath = new Map<number, ByteString>();

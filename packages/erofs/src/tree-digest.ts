@@ -1,15 +1,18 @@
 /**
  * The digest of a tree's content, the same for every encoding of it. Format, version 1: sha256 over the text
- * `dsec-tree-1\n` and one record for every name, parents before their children, siblings in byte order. Numbers are
+ * `dsec-tree-1\n` and one record for every name, parents before their children, siblings in byte order.
+ * Numbers are
  * little-endian.
  *
  *   name     u16 length, bytes (empty for the root)
- *   kind     u8: 1 file, 2 directory, 3 char, 4 block, 5 fifo, 6 socket, 7 symlink, 8 a further name of an inode
+ *   kind     u8: 1 file, 2 directory, 3 char, 4 block, 5 fifo, 6 socket, 7 symlink, 8 a further name of an
+ *            inode
  *   8:       u64 position of the record that first named the inode; nothing else follows
  *   else     u16 mode, u32 uid, u32 gid, i64 mtime seconds, u32 nanoseconds,
  *            u32 number of xattrs, each: u16 name length, name, u32 value length, value (sorted by name)
  *   1:       u64 size, then runs of 64 KiB chunks as long as possible: u8 0, u32 count for zeros and holes;
- *            u8 1, u32 count, the sha256 of each (a short last chunk padded with zeros to a multiple of 4 KiB)
+ *            u8 1, u32 count, the sha256 of each (a short last chunk padded with zeros to a multiple of 4
+ *            KiB)
  *   3, 4:    u32 major, u32 minor
  *   7:       u32 length, target
  *   2:       the records of its children, then u16 0xffff
@@ -39,7 +42,9 @@ interface Frame {
   next: number;
 }
 
-/** Hashes a tree that `inodesInOrder` has sorted, in one pass, with memory for its depth and its hard links. */
+/**
+ * Hashes a tree that `inodesInOrder` has sorted, in one pass, with memory for its depth and its hard links.
+ */
 export function hashTree(root: DirectoryInode, chunks: ChunkDigests): Digest {
   const out = createHashWriter();
   const firstRecord = new Map<Inode, number>();

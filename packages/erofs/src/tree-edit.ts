@@ -13,8 +13,8 @@ export interface TreeEditor {
   place(directory: DirectoryInode, name: ByteString, inode: Inode, layer: number): void;
   unlink(directory: DirectoryInode, name: ByteString): void;
   /**
-   * Removes below `directory` everything whose name came from a layer before `layer`. A directory that must stay for
-   * what `layer` put into it gets the attributes of one that no entry describes.
+   * Removes below `directory` everything whose name came from a layer before `layer`. A directory that must
+   * stay for what `layer` put into it gets the attributes of one that no entry describes.
    */
   pruneEarlier(directory: DirectoryInode, layer: number): void;
 }

@@ -1,6 +1,6 @@
 /**
- * A layer's tree in memory: what a builder fills, what an image is loaded into, and what is encoded, hashed and merged.
- * Kept small, since a layer may hold millions of entries: about 250 bytes an entry.
+ * A layer's tree in memory: what a builder fills, what an image is loaded into, and what is encoded, hashed
+ * and merged. Kept small, since a layer may hold millions of entries: about 250 bytes an entry.
  */
 import type { ByteString } from './model.ts';
 import { OPAQUE_XATTR } from './xattr-policy.ts';
@@ -184,8 +184,8 @@ export function compareBytes(a: ByteString, b: ByteString): number {
 }
 
 /**
- * Every inode once, parents before children: breadth first, names in byte order, so that the inodes of one directory
- * are neighbours. Never recurses, since a tree may be deeper than the stack.
+ * Every inode once, parents before children: breadth first, names in byte order, so that the inodes of one
+ * directory are neighbours. Never recurses, since a tree may be deeper than the stack.
  */
 export function inodesInOrder(root: DirectoryInode): Inode[] {
   const inodes: Inode[] = [root];

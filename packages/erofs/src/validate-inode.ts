@@ -24,7 +24,9 @@ import { BLOCK_BYTES, ID_MAX } from './model.ts';
 import { validateXattrs } from './validate-xattrs.ts';
 import type { Validation } from './validation.ts';
 
-/** Checks an inode and all that belongs to it except a directory's entries. `ino` is the number it must carry. */
+/**
+ * Checks an inode and all that belongs to it except a directory's entries. `ino` is the number it must carry.
+ */
 export function validateInode(v: Validation, inode: ImageInode, ino: number): void {
   const { offset, nid } = inode;
   if (inode.inodeBytes !== INODE_BYTES) throw damaged(`has a short inode (nid ${nid})`);

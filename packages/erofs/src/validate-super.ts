@@ -27,7 +27,10 @@ export function headEnd(deviceCount: number): number {
   return SUPER_OFFSET + SUPER_BYTES + deviceCount * DEVICE_SLOT_BYTES;
 }
 
-/** Throws `layer-invalid` unless the superblock is exactly what our writer would have written over this content. */
+/**
+ * Throws `layer-invalid` unless the superblock is exactly what our writer would have written over this
+ * content.
+ */
 export function checkSuperBlock(bytes: Buffer, image: ErofsImage): void {
   const { superBlock } = image;
   const raw = bytes.subarray(SUPER_OFFSET, SUPER_OFFSET + SUPER_BYTES);

@@ -13,7 +13,10 @@ import { BLOCK_BYTES } from './model.ts';
 import type { SharedXattr, Validation } from './validation.ts';
 import { keepXattr, OPAQUE_VALUE, OPAQUE_XATTR } from './xattr-policy.ts';
 
-/** Checks the xattrs of an inode whose own bytes have been claimed; claims shared ones when they are first met. */
+/**
+ * Checks the xattrs of an inode whose own bytes have been claimed; claims shared ones when they are first
+ * met.
+ */
 export function validateXattrs(v: Validation, inode: ImageInode): void {
   if (inode.xattrBytes === 0) return;
   const body = bytesAt(v.image.meta, inode.offset + inode.inodeBytes, inode.xattrBytes);

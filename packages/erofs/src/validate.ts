@@ -1,7 +1,8 @@
 /**
- * Proves that a metadata image is one that our writer could have made, before the kernel or anything else looks at it
- * (THREATS B2): only the features we write, every reference inside its bounds, a tree without cycles whose counts are
- * right, and no byte without a meaning. Time and memory grow with the length of the image alone.
+ * Proves that a metadata image is one that our writer could have made, before the kernel or anything else
+ * looks at it (THREATS B2): only the features we write, every reference inside its bounds, a tree without
+ * cycles whose counts are right, and no byte without a meaning. Time and memory grow with the length of the
+ * image alone.
  */
 import { createClaims } from './claims.ts';
 import type { LayerDevice } from './encode.ts';
@@ -27,7 +28,9 @@ export interface ValidLayer {
 }
 
 export interface ValidateContext {
-  /** Blocks that each blob of the device table really has; when undefined, the table's own figures are taken. */
+  /**
+   * Blocks that each blob of the device table really has; when undefined, the table's own figures are taken.
+   */
   readonly deviceBlocks?: readonly number[];
 }
 

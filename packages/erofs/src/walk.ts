@@ -15,8 +15,9 @@ export interface WalkLimits {
 }
 
 /**
- * Every name of an image, depth first, siblings in byte order, directories before what they hold. Also safe on images
- * that were not validated: a directory that is met twice and every limit that is passed is `layer-invalid`.
+ * Every name of an image, depth first, siblings in byte order, directories before what they hold. Also safe
+ * on images that were not validated: a directory that is met twice and every limit that is passed is
+ * `layer-invalid`.
  */
 export function* walkImage(image: ErofsImage, limits: WalkLimits): Generator<WalkedEntry> {
   const root = readInode(image, image.superBlock.rootNid);

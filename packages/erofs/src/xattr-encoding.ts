@@ -36,12 +36,15 @@ export function encodeXattrs(inodes: readonly Inode[]): XattrEncoding {
   const sharedIds = new Map<Xattr, number>();
   const sharedEntries: Buffer[] = [];
   let sharedBytes = 0;
-  for (const [xattr, uses] of usesOfXattr) {
-    if (uses < SHARED_USES_MIN) continue;
-    const entry = encodeEntry(xattr);
-    sharedIds.set(xattr, sharedBytes / XATTR_ENTRY_BYTES);
-    sharedEntries.push(entry);
-    sharedBytes += entry.length;
+  for (const set of usesOfSet.keys()) {
+    const several = set.list.filter((xattr) => (usesOfXattr.get(xattr) ?? 0) >= SHARED_USES_MIN);
+    for (const xattr of several.slice(0, XATTR_SHARED_MAX)) {
+      if (sharedIds.has(xattr)) continue;
+      const entry = encodeEntry(xattr);
+      sharedIds.set(xattr, sharedBytes / XATTR_ENTRY_BYTES);
+      sharedEntries.push(entry);
+      sharedBytes += entry.length;
+    }
   }
 
   const encodedSets = new Map<XattrSet, Buffer>();

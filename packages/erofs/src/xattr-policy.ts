@@ -1,6 +1,7 @@
 /**
- * Which extended attributes a layer may carry. Overlayfs and the security modules act on xattrs, so an attribute that a
- * source planted could redirect a lookup or forge a label (THREATS B15, row 28): everything not listed is dropped.
+ * Which extended attributes a layer may carry. Overlayfs and the security modules act on xattrs, so an
+ * attribute that a source planted could redirect a lookup or forge a label (THREATS B15, row 28): everything
+ * not listed is dropped.
  */
 
 import type { FileKind } from './format.ts';
@@ -13,8 +14,8 @@ export const OPAQUE_VALUE: Buffer = Buffer.from('y');
 export type XattrVerdict = 'keep' | 'drop' | 'bad-id';
 
 /**
- * Keeps `user.*` (not `user.overlay.*`) on files and directories, `security.capability` on files, POSIX ACLs on what
- * can have one. Values that the kernel interprets must be in the form that it accepts.
+ * Keeps `user.*` (not `user.overlay.*`) on files and directories, `security.capability` on files, POSIX ACLs
+ * on what can have one. Values that the kernel interprets must be in the form that it accepts.
  */
 export function keepXattr(kind: FileKind, name: ByteString, value: Uint8Array): XattrVerdict {
   const isFile = kind === 'file';
