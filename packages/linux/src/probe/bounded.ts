@@ -9,19 +9,21 @@ export type ChildResult =
       readonly stdout: string;
       readonly stderr: string;
     }
-  | { readonly kind: 'late'; readonly limitMs: number }
+  | { readonly kind: 'late'; readonly limitMs: number; readonly stdout: string }
   | { readonly kind: 'failed'; readonly why: string };
 
 const OUTPUT_BYTES_MAX = 256 * 1024;
 
 /**
- * Runs a program to its end or its limit; never rejects. A child that does not die of SIGKILL (stuck in the
+ * Runs a program to its end or its limit; never rejects. The first output ends the first limit and starts the
+ * second, so that a program can say that it has started. A child that does not die of SIGKILL (stuck in the
  * kernel) is left behind without waiting for it, since the report must come in any case.
  */
 export function runChild(
   file: string,
   args: readonly string[],
   limitMs: number,
+  limitAfterOutputMs = limitMs,
 ): Promise<ChildResult> {
   return new Promise((resolve) => {
     const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -31,13 +33,19 @@ export function runChild(
         if (output[name].length < OUTPUT_BYTES_MAX) output[name] += text;
       });
     }
-    const timer = setTimeout(() => {
-      child.kill('SIGKILL');
-      child.stdout.destroy();
-      child.stderr.destroy();
-      child.unref();
-      resolve({ kind: 'late', limitMs });
-    }, limitMs);
+    const killAfter = (ms: number) =>
+      setTimeout(() => {
+        child.kill('SIGKILL');
+        child.stdout.destroy();
+        child.stderr.destroy();
+        child.unref();
+        resolve({ kind: 'late', limitMs: ms, stdout: output.stdout });
+      }, ms);
+    let timer = killAfter(limitMs);
+    child.stdout.once('data', () => {
+      clearTimeout(timer);
+      timer = killAfter(limitAfterOutputMs);
+    });
     child.once('error', (error) => {
       clearTimeout(timer);
       resolve({ kind: 'failed', why: error.message });

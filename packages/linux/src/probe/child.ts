@@ -1,4 +1,4 @@
-import { probeKvm } from './kvm-probe.ts';
+import { KVM_STARTED, probeKvm } from './kvm-probe.ts';
 import { type MountProbeInput, probeMounts } from './mount-probe.ts';
 
 /**
@@ -10,7 +10,7 @@ const [probe, input = '{}'] = process.argv.slice(2);
 if (probe === 'mounts') {
   console.log(JSON.stringify(await probeMounts(JSON.parse(input) as MountProbeInput)));
 } else if (probe === 'kvm') {
-  console.log(JSON.stringify(probeKvm()));
+  process.stdout.write(KVM_STARTED, () => console.log(JSON.stringify(probeKvm())));
 } else {
   console.error('probe child: name a probe, mounts or kvm');
   process.exitCode = 2;

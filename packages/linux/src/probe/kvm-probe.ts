@@ -33,6 +33,9 @@ const EXIT_IO = 2;
 const EXIT_HLT = 5;
 const EXIT_INTERNAL_ERROR = 17;
 
+/** What the child prints once it has started, before the guest runs. */
+export const KVM_STARTED = 'started\n';
+
 export function probeKvm(): Outcome {
   if (process.arch !== 'x64') {
     return untried(`no test guest is written for ${process.arch}; QEMU will tell when it starts`);

@@ -16,7 +16,7 @@ export interface ProbeOptions {
   readonly stateDirectory: string;
   /** Limit of each trial, default 10 s. */
   readonly probeTimeoutMs?: number;
-  /** Limit of the KVM guest, default 5 s; a guest that really runs needs milliseconds. */
+  /** Limit of the KVM guest once its process has started, default 5 s; it needs milliseconds. */
   readonly kvmTimeoutMs?: number;
 }
 
@@ -50,7 +50,7 @@ export function reportOf(facts: HostFacts): HostReport {
     version: 1,
     takenAt: facts.takenAt,
     host: {
-      os: osRelease.PRETTY_NAME ?? 'Linux',
+      os: osRelease.PRETTY_NAME ?? 'unknown distribution',
       kernel: facts.kernelRelease,
       architecture: { x64: 'x86_64', arm64: 'aarch64' }[facts.arch] ?? facts.arch,
       cpus: facts.cpus,

@@ -10,9 +10,16 @@ describe('children', () => {
   });
 
   it('kills a program at its limit', async () => {
-    const result = await runChild('sh', ['-c', 'echo $$; exec sleep 60'], 50);
-    expect(result).toEqual({ kind: 'late', limitMs: 50 });
+    const result = await runChild('sleep', ['60'], 50);
+    expect(result).toEqual({ kind: 'late', limitMs: 50, stdout: '' });
     expect(childFailure(result)).toBe('no answer within 50 ms');
+  });
+
+  it('counts a second limit from the first output', async () => {
+    const started = await runChild('sh', ['-c', 'echo up; exec sleep 60'], 20_000, 50);
+    expect(started).toEqual({ kind: 'late', limitMs: 50, stdout: 'up\n' });
+    const slow = await runChild('sh', ['-c', 'echo up; sleep 0.2; echo end'], 20_000, 20_000);
+    expect(slow).toMatchObject({ kind: 'exit', stdout: 'up\nend\n' });
   });
 
   it('says so when there is no such program, and when it was killed', async () => {
