@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { asDsecError, type Digest, DsecError, digestOfHex } from '@dsec/std';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -15,6 +15,17 @@ export async function syncFile(path: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+/** Makes one directory unless it is there; tells whether it did. Node's recursive form calls a full disk ENOENT. */
+export async function ensureDirectory(path: string, mode = 0o777): Promise<boolean> {
+  try {
+    await mkdir(path, mode);
+    return true;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw asDsecError(thrown);
+    return false;
   }
 }
 

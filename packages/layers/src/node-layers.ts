@@ -1,8 +1,8 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { attach, descriptorPath, errnoOf, type MountFd, mountErofs, unmount } from '@dsec/linux';
 import { createCleanupStack, type Digest, DsecError } from '@dsec/std';
-import { openRegularFile } from './durable-file.ts';
+import { ensureDirectory, openRegularFile } from './durable-file.ts';
 import type { LayerMountPlan, MountForm } from './mount-plan.ts';
 import { createSharedPool, type SharedLease } from './shared-pool.ts';
 import { sweepStages } from './stage.ts';
@@ -18,6 +18,8 @@ import { runInWorker } from './worker-client.ts';
  */
 export interface NodeLayers {
   readonly form: MountForm;
+  /** Absolute; plans for this node name it. */
+  readonly directory: string;
   /**
    * Mounts the layer, or joins the mount that is there. The first time, its metadata is copied to the node, checked
    * against its digest and validated. `not-found`, `data-loss`, `layer-invalid`; the signal's reason when aborted.
@@ -46,12 +48,14 @@ export interface NodeEffects {
   unmount(plan: LayerMountPlan, mount: MountFd): void;
 }
 
+const PRIVATE_MODE = 0o700;
+
 interface MountedLayer {
   readonly plan: LayerMountPlan;
   readonly mount: MountFd;
 }
 
-/** Opens a node directory, creating it. `permission-denied` when somebody else could write there. */
+/** Opens a node directory, creating it in one that exists. `permission-denied` when others could write there. */
 export async function openNodeLayers(options: NodeLayersOptions): Promise<NodeLayers> {
   const { form } = options;
   const directory = resolve(options.directory);
@@ -67,6 +71,7 @@ export async function openNodeLayers(options: NodeLayersOptions): Promise<NodeLa
 
   return {
     form,
+    directory,
     async acquire(plan, signal) {
       const open = async (abandoned: AbortSignal) => {
         if (!verified.has(plan.layerId)) {
@@ -94,7 +99,7 @@ function kernelEffects(options: NodeLayersOptions, nodeDirectory: string): NodeE
       const mount = await mountLayer(plan, directIo);
       if (form === 'descriptor') return mount;
       try {
-        await mkdir(plan.mountPath, { recursive: true });
+        await ensureDirectory(plan.mountPath, PRIVATE_MODE);
         attach(mount, plan.mountPath);
         return mount;
       } catch (thrown) {
@@ -146,7 +151,7 @@ async function mountLayer(plan: LayerMountPlan, directIo: boolean): Promise<Moun
 }
 
 async function openPrivateDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await ensureDirectory(directory, PRIVATE_MODE);
   const found = await lstat(directory);
   const isPrivate =
     found.isDirectory() && found.uid === process.geteuid?.() && (found.mode & 0o077) === 0;
@@ -157,6 +162,6 @@ async function openPrivateDirectory(directory: string): Promise<void> {
     );
   }
   for (const name of ['layers', 'mounts', 'tmp']) {
-    await mkdir(join(directory, name), { recursive: true, mode: 0o700 });
+    await ensureDirectory(join(directory, name), PRIVATE_MODE);
   }
 }

@@ -1,9 +1,10 @@
-import { link, mkdir, opendir, unlink } from 'node:fs/promises';
+import { link, opendir, unlink } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { syncDirectory } from '@dsec/linux';
 import { asDsecError, DsecError } from '@dsec/std';
 import { type Static, Type } from 'typebox';
 import { crashPoint } from './crash-point.ts';
+import { ensureDirectory } from './durable-file.ts';
 import {
   formatLayerRef,
   isFloating,
@@ -141,8 +142,9 @@ export async function removeRef(store: LayerStore, ref: LayerRef): Promise<void>
 /** Makes the directories that a ref needs, durably, so that `commitRef` has little left that can fail. */
 export async function prepareRef(store: LayerStore, ref: LayerRef): Promise<void> {
   const { kindDirectory, directory } = refPaths(store, ref);
-  await mkdir(directory, { recursive: true });
-  // Synced even when it existed: whoever made it may not have come that far.
+  await ensureDirectory(kindDirectory);
+  await ensureDirectory(directory);
+  // Synced even when they existed: whoever made them may not have come that far.
   await syncDirectory(refsDirectory(store));
   await syncDirectory(kindDirectory);
 }

@@ -1,5 +1,5 @@
 import { constants, fstatSync } from 'node:fs';
-import { chmod, chown, mkdir } from 'node:fs/promises';
+import { chmod, chown } from 'node:fs/promises';
 import {
   attach,
   type MountFd,
@@ -12,6 +12,7 @@ import {
   unmount,
 } from '@dsec/linux';
 import { asDsecError, assert, type CleanupStack, createCleanupStack, type Digest } from '@dsec/std';
+import { ensureDirectory } from './durable-file.ts';
 import type { MountPlan, RootPlan, UpperPlan } from './mount-plan.ts';
 import type { NodeLayers } from './node-layers.ts';
 
@@ -110,9 +111,9 @@ function bottomOf(root: Extract<RootPlan, { kind: 'overlay' }>): Digest {
  * that was packed from a 0700 directory must not close the root to everybody. An upper that exists keeps its own.
  */
 async function makeUpper(upper: UpperPlan, base: MountFd): Promise<void> {
-  const isNew = await mkdir(upper.upper, { recursive: true });
-  await mkdir(upper.work, { recursive: true });
-  if (isNew === undefined) return;
+  await ensureDirectory(upper.directory);
+  await ensureDirectory(upper.work);
+  if (!(await ensureDirectory(upper.upper))) return;
   const { uid, gid, mode } = fstatSync(base.fd);
   await chown(upper.upper, uid, gid);
   await chmod(upper.upper, mode & 0o7777);

@@ -1,4 +1,4 @@
-import { type FileHandle, lstat, mkdir, open, opendir, readdir, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { tryLockFile } from '@dsec/linux';
@@ -32,26 +32,32 @@ export function newStageName(random: Random = systemRandom): string {
   return Buffer.from(random.bytes(16)).toString('hex');
 }
 
-/** Creates `<stagesDirectory>/<name>`. */
+/** Creates `<stagesDirectory>/<name>`. Leaves nothing when it fails. */
 export async function createStage(stagesDirectory: string, name: string): Promise<Stage> {
   const path = join(stagesDirectory, parseName(name, 'stage'));
   await mkdir(path);
   crashPoint('stage.before-owner');
-  const owner = await open(join(path, 'owner'), 'wx');
-  if (!tryLockFile(owner.fd, 'exclusive')) {
-    await owner.close();
-    throw new DsecError('conflict', `stage ${path} is being swept`);
-  }
-  // For people: liveness is the lock.
-  await owner.writeFile(JSON.stringify({ pid: process.pid, hostname: hostname() }));
-  crashPoint('stage.after-owner');
-  return {
-    path,
-    async discard() {
+  let owner: FileHandle | undefined;
+  const discard = async () => {
+    try {
       await removeStage(path);
-      await owner.close();
-    },
+    } finally {
+      await owner?.close();
+    }
   };
+  try {
+    owner = await open(join(path, 'owner'), 'wx');
+    if (!tryLockFile(owner.fd, 'exclusive')) {
+      throw new DsecError('conflict', `stage ${path} is being swept`);
+    }
+    // For people: liveness is the lock.
+    await owner.writeFile(JSON.stringify({ pid: process.pid, hostname: hostname() }));
+  } catch (thrown) {
+    await discard();
+    throw asDsecError(thrown);
+  }
+  crashPoint('stage.after-owner');
+  return { path, discard };
 }
 
 export interface SweepOptions {
@@ -67,14 +73,22 @@ export async function sweepStages(
 ): Promise<string[]> {
   const { ageMs = STAGE_AGE_MS, clock = systemClock } = options;
   const swept: string[] = [];
-  for await (const entry of await opendir(stagesDirectory)) {
-    if (!entry.isDirectory()) continue;
-    const path = join(stagesDirectory, entry.name);
+  for (const name of await listStages(stagesDirectory)) {
+    const path = join(stagesDirectory, name);
     const touchedMs = await newestChange(path);
     if (touchedMs === undefined || clock.wallMs() - touchedMs < ageMs) continue;
-    if (await sweepStage(path)) swept.push(entry.name);
+    if (await sweepStage(path)) swept.push(name);
   }
   return swept;
+}
+
+async function listStages(stagesDirectory: string): Promise<string[]> {
+  try {
+    const entries = await readdir(stagesDirectory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  } catch (thrown) {
+    throw asDsecError(thrown);
+  }
 }
 
 /** Removes one stage if its owner is dead. */

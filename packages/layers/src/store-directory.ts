@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { syncDirectory } from '@dsec/linux';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
-import { openRegularFile } from './durable-file.ts';
+import { ensureDirectory, openRegularFile } from './durable-file.ts';
 import { checkManifest, type LayerManifest, LayerManifestSchema } from './manifest.ts';
 import { readJson } from './record-file.ts';
 import { type SweepOptions, sweepStages } from './stage.ts';
@@ -15,7 +15,7 @@ export async function createLayerStore(root: string): Promise<LayerStore> {
   const store = { root: resolve(root) };
   try {
     await mkdir(store.root, { recursive: true });
-    for (const name of TOP_DIRECTORIES) await mkdir(join(store.root, name), { recursive: true });
+    for (const name of TOP_DIRECTORIES) await ensureDirectory(join(store.root, name));
     await syncDirectory(store.root);
   } catch (thrown) {
     throw asDsecError(thrown);
