@@ -44,7 +44,10 @@ export async function gatherFacts(options: GatherOptions): Promise<HostFacts> {
   const limitMs = options.probeTimeoutMs;
   const files = await readFiles(limitMs);
   const tools = findTools();
-  const [namespaceFiles, namespaces, cgroup, mounts, kvm, qemu, disk, modules] = await Promise.all([
+  // One after the other: each starts a Node process, which takes seconds on a slow host.
+  const mounts = await probeMounts(tools.unshare, options);
+  const kvm = await probeKvm(options);
+  const [namespaceFiles, namespaces, cgroup, qemu, disk, modules] = await Promise.all([
     bounded(
       () => readdir('/proc/self/ns'),
       limitMs,
@@ -52,8 +55,6 @@ export async function gatherFacts(options: GatherOptions): Promise<HostFacts> {
     ),
     probeNamespaces(tools.unshare, limitMs),
     bounded(() => probeCgroup(files), limitMs, noCgroup),
-    probeMounts(tools.unshare, options),
-    probeKvm(options),
     probeQemu(limitMs),
     bounded(
       () => probeDisk(options.stateDirectory),

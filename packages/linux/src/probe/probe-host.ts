@@ -14,7 +14,7 @@ export interface ProbeOptions {
   readonly erofsImage?: Uint8Array;
   /** Where sandboxes and layers will lie; its disk is looked at. It need not exist. */
   readonly stateDirectory: string;
-  /** Limit of each trial, default 10 s. */
+  /** Limit of each trial, default 20 s. */
   readonly probeTimeoutMs?: number;
   /** Limit of the KVM guest once its process has started, default 5 s; it needs milliseconds. */
   readonly kvmTimeoutMs?: number;
@@ -29,7 +29,7 @@ export async function probeHost(options: ProbeOptions): Promise<HostReport> {
   const facts = await gatherFacts({
     erofsImage: options.erofsImage,
     stateDirectory: options.stateDirectory,
-    probeTimeoutMs: options.probeTimeoutMs ?? 10_000,
+    probeTimeoutMs: options.probeTimeoutMs ?? 20_000,
     kvmTimeoutMs: options.kvmTimeoutMs ?? 5_000,
   });
   return reportOf(facts);
