@@ -1,6 +1,6 @@
-// Writes a thousand values of every kind to a store, eight at a time, and says each one aloud once it is acknowledged.
-// The test kills it at any moment: what it has said must be there.
-// Usage: node store-writer.mjs <store file> <round>
+// Writes a thousand values of every kind to a store, eight at a time, and says each one aloud once
+// it is acknowledged. The test kills it at any moment: what it has said must be there. Usage: node
+// store-writer.mjs <store file> <round>
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { openSqliteStore } from '@dsec/store';

@@ -8,7 +8,10 @@ import {
   VALUE_BYTES_MAX,
 } from './store.ts';
 
-/** Checks of arguments that every driver makes in the same way. Each throws `invalid-argument` or `too-large`. */
+/**
+ * Checks of arguments that every driver makes in the same way. Each throws `invalid-argument` or
+ * `too-large`.
+ */
 
 const PART = '[A-Za-z0-9_=-]+(?:\\.[A-Za-z0-9_=-]+)*';
 const NAME = new RegExp(`^${PART}(?:/${PART})*$`);

@@ -15,7 +15,10 @@ export interface MemoryStoreOptions {
   readonly waitersMax?: number;
 }
 
-/** A store that lives and dies with this process: for tests, the simulator, and state that need not outlive it. */
+/**
+ * A store that lives and dies with this process: for tests, the simulator, and state that need not
+ * outlive it.
+ */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { clock = systemClock, tombstonesMax = 4096, waitersMax = 4096 } = options;
   const waiters = createWaiters({ clock, waitersMax });

@@ -2,9 +2,10 @@ import type { Clock } from '@dsec/std';
 import type { Sqlite } from './sqlite-database.ts';
 
 /**
- * The clock of a store file, in whole milliseconds, the same for all processes of this boot: monotonic time, which
- * processes of one boot share, counted from a base kept in the file. A step of the wall clock cannot expire or
- * prolong anything. The first process of a new boot sets a new base: the wall clock, but never before the newest write.
+ * The clock of a store file, in whole milliseconds, the same for all processes of this boot:
+ * monotonic time, which processes of one boot share, counted from a base kept in the file. A step
+ * of the wall clock cannot expire or prolong anything. The first process of a new boot sets a new
+ * base: the wall clock, but never before the newest write.
  */
 export function createStoreClock(db: Sqlite, clock: Clock, bootId: string): () => number {
   interface Base {

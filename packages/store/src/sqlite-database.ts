@@ -22,7 +22,8 @@ CREATE TABLE store (
 );
 INSERT INTO store VALUES (1, 0, 0, '', 0, 0, 0);
 
--- The newest state of every key. A watch is a scan by rowid. gone: NULL, 'deleted' or 'expired' (a tombstone).
+-- The newest state of every key. A watch is a scan by rowid. gone: NULL, 'deleted' or 'expired', then it
+-- is a tombstone.
 CREATE TABLE keys (
   revision INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,
@@ -60,14 +61,16 @@ CREATE TABLE queue_items (
   token TEXT                           -- NULL: not leased
 );
 CREATE INDEX queue_items_next ON queue_items (queue, dead, available_at_ms, sequence);
-CREATE INDEX queue_items_leased ON queue_items (queue, available_at_ms, deliveries, sequence) WHERE token IS NOT NULL;
+CREATE INDEX queue_items_leased ON queue_items (queue, available_at_ms, deliveries, sequence)
+  WHERE token IS NOT NULL;
 CREATE TABLE queue_values (sequence INTEGER PRIMARY KEY, value BLOB NOT NULL);
 `;
 
 /**
- * Opens or makes the database file, readable by its owner only. Every acknowledged commit survives power loss (WAL with
- * synchronous=FULL). Throws `unsupported` (a newer schema, another program's file, a file system without WAL) and
- * SQLite's own errors, of which `isBusy` ones are worth another attempt.
+ * Opens or makes the database file, readable by its owner only. Every acknowledged commit survives
+ * power loss (WAL with synchronous=FULL). Throws `unsupported` (a newer schema, another program's
+ * file, a file system without WAL) and SQLite's own errors, of which `isBusy` ones are worth
+ * another attempt.
  */
 export function openDatabase(path: string): Sqlite {
   closeSync(openSync(path, 'a', 0o600));

@@ -25,8 +25,9 @@ export interface SqliteStoreOptions {
 }
 
 /**
- * The store of one machine: a file that any number of its processes may open at once. A write costs one flush to
- * disk, shared with the writes that arrive meanwhile. Errors of opening: see `openDatabase`.
+ * The store of one machine: a file that any number of its processes may open at once. A write costs
+ * one flush to disk, shared with the writes that arrive meanwhile. Errors of opening: see
+ * `openDatabase`.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const {

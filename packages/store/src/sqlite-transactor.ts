@@ -4,7 +4,10 @@ import { storeClosed } from './refusals.ts';
 import { isBusy, type Sqlite, sqliteError } from './sqlite-database.ts';
 import type { Waiters } from './waiters.ts';
 
-/** One write operation inside a transaction. It checks first and writes after: what it throws leaves nothing behind. */
+/**
+ * One write operation inside a transaction. It checks first and writes after: what it throws leaves
+ * nothing behind.
+ */
 export interface WriteScope {
   readonly nowMs: number;
   nextRevision(): number;
@@ -13,7 +16,10 @@ export interface WriteScope {
 }
 
 export interface Transactor {
-  /** Runs the operation in a transaction and resolves when that is durable. `bytes` is the size of its value. */
+  /**
+   * Runs the operation in a transaction and resolves when that is durable. `bytes` is the size of
+   * its value.
+   */
   write<T>(operation: (scope: WriteScope) => T, bytes?: number): Promise<T>;
   /** Runs the operation on one consistent state. */
   read<T>(operation: (nowMs: number) => T): Promise<T>;
@@ -43,8 +49,9 @@ const BATCH_BYTES_MAX = 4 * MIB;
 const BUSY_RETRY_MS = 5;
 
 /**
- * Group commit: writes that arrive while a commit runs share the next one, so a flush to disk is paid once for many.
- * Nothing between BEGIN and COMMIT gives up the thread, so readers on the same connection never see half a batch.
+ * Group commit: writes that arrive while a commit runs share the next one, so a flush to disk is
+ * paid once for many. Nothing between BEGIN and COMMIT gives up the thread, so readers on the same
+ * connection never see half a batch.
  */
 export function createTransactor(db: Sqlite, options: TransactorOptions): Transactor {
   const { nowMs, pendingWritesMax, busyTimeoutMs } = options;
@@ -108,7 +115,10 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
   };
 }
 
-/** Runs one batch as one transaction and settles its writes; throws, with nothing done, when the transaction fails. */
+/**
+ * Runs one batch as one transaction and settles its writes; throws, with nothing done, when the
+ * transaction fails.
+ */
 function createBatchRunner(
   db: Sqlite,
   options: TransactorOptions,
@@ -153,7 +163,10 @@ function createBatchRunner(
   };
 }
 
-/** How to answer a write, once the transaction is durable. A refusal concerns this write alone, any other error all. */
+/**
+ * How to answer a write, once the transaction is durable. A refusal concerns this write alone, any
+ * other error all.
+ */
 function runOne(write: PendingWrite, scope: WriteScope): () => void {
   try {
     const value = write.operation(scope);

@@ -1,24 +1,27 @@
 import { KIB, MIB } from '@dsec/std';
 
 /**
- * The seam to durable state that several processes share: who owns a key, what a create request became, what a rollout
- * has done, which model requests wait. An edge's own journal is not behind it. This file is types and prose, and the
- * prose is the specification: `conformance.ts` checks it, and each operation says how NATS JetStream (2.11 or newer)
- * serves it, so that a fleet can change drivers without a change above the seam.
+ * The seam to durable state that several processes share: who owns a key, what a create request
+ * became, what a rollout has done, which model requests wait. An edge's own journal is not behind
+ * it. This file is types and prose, and the prose is the specification: `conformance.ts` checks it,
+ * and each operation says how NATS JetStream (2.11 or newer) serves it, so that a fleet can change
+ * drivers without a change above the seam.
  *
  * Common to every operation:
- * - A write is durable (survives kill -9 and power loss, where the driver is durable at all) before its promise
- *   resolves. Each operation is atomic alone; nothing spans two keys, logs or queues.
- * - It rejects with `invalid-argument` (a name or number outside the grammar), `too-large` (a value above
- *   `VALUE_BYTES_MAX`), `storage-full`, `data-loss` (the driver's own storage is damaged), or `unavailable` (closed, or
- *   not reachable within the driver's stated time). After `unavailable` a write may or may not have happened: writers
- *   that care use `create`, `compareAndSet` or `expectLast`, and look.
- * - Revisions and sequences are one counter per store: positive, growing, unique, with gaps. They compare only
- *   within one store. (NATS: sequences of a stream; a driver has one stream for keys, one for logs, one per queue.)
- * - Names of keys, logs and queues are parts joined by `/`; a part is letters, digits, `_`, `=`, `-` and inner dots.
- *   (NATS: `/` becomes the subject separator, a dot is encoded.)
- * - Time (TTL, leases) is the store's own clock, which no step of a wall clock moves. It never acts early, and at most
- *   `LATE_MS_MAX` late.
+ * - A write is durable (survives kill -9 and power loss, where the driver is durable at all) before
+ *   its promise resolves. Each operation is atomic alone; nothing spans two keys, logs or queues.
+ * - It rejects with `invalid-argument` (a name or number outside the grammar), `too-large` (a value
+ *   above `VALUE_BYTES_MAX`), `storage-full`, `data-loss` (the driver's own storage is damaged), or
+ *   `unavailable` (closed, or not reachable within the driver's stated time). After `unavailable` a
+ *   write may or may not have happened: writers that care use `create`, `compareAndSet` or
+ *   `expectLast`, and look.
+ * - Revisions and sequences are one counter per store: positive, growing, unique, with gaps. They
+ *   compare only within one store. (NATS: sequences of a stream; a driver has one stream for keys,
+ *   one for logs, one per queue.)
+ * - Names of keys, logs and queues are parts joined by `/`; a part is letters, digits, `_`, `=`,
+ *   `-` and inner dots. (NATS: `/` becomes the subject separator, a dot is encoded.)
+ * - Time (TTL, leases) is the store's own clock, which no step of a wall clock moves. It never acts
+ *   early, and at most `LATE_MS_MAX` late.
  */
 export interface Store {
   readonly keys: KeyStore;
@@ -28,7 +31,10 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Half of NATS's default message limit, so that headers always fit. Larger things belong in the layer store. */
+/**
+ * Half of NATS's default message limit, so that headers always fit. Larger things belong in the
+ * layer store.
+ */
 export const VALUE_BYTES_MAX = 512 * KIB;
 export const NAME_LENGTH_MAX = 512;
 /** Items in one page or batch. */
@@ -72,7 +78,10 @@ export type KeyChange =
       readonly revision: number;
       readonly reason: 'deleted' | 'expired';
     }
-  /** Deletions up to `revision` can no longer be told one by one: list again; what follows is newer than `revision`. */
+  /**
+   * Deletions up to `revision` can no longer be told one by one: list again; what follows is newer
+   * than `revision`.
+   */
   | { readonly type: 'resync'; readonly revision: number };
 
 export interface KeyStore {
@@ -80,9 +89,10 @@ export interface KeyStore {
   get(key: string): Promise<KeyEntry | undefined>;
 
   /**
-   * Stores a key that must not exist and returns its revision; otherwise `already-exists` with `details.revision`.
-   * This is the record that makes a create happen once, whichever apiserver retries it. (NATS: publish with expected
-   * last subject sequence 0, or that of a deletion marker.)
+   * Stores a key that must not exist and returns its revision; otherwise `already-exists` with
+   * `details.revision`. This is the record that makes a create happen once, whichever apiserver
+   * retries it. (NATS: publish with expected last subject sequence 0, or that of a deletion
+   * marker.)
    */
   create(key: string, value: Uint8Array, options?: KeyWriteOptions): Promise<number>;
 
@@ -90,8 +100,9 @@ export interface KeyStore {
   put(key: string, value: Uint8Array, options?: KeyWriteOptions): Promise<number>;
 
   /**
-   * Replaces a value whose revision is still `revision` and returns the new one; `conflict` if the key has changed or
-   * is gone. The TTL is that of this write. (NATS: publish with expected last subject sequence.)
+   * Replaces a value whose revision is still `revision` and returns the new one; `conflict` if the
+   * key has changed or is gone. The TTL is that of this write. (NATS: publish with expected last
+   * subject sequence.)
    */
   compareAndSet(
     key: string,
@@ -101,15 +112,17 @@ export interface KeyStore {
   ): Promise<number>;
 
   /**
-   * Deletes. With `revision`: only that revision, else `conflict`, also when the key is gone. Without: whatever is
-   * there, nothing if it is gone. (NATS: deletion marker, with expected last subject sequence.)
+   * Deletes. With `revision`: only that revision, else `conflict`, also when the key is gone.
+   * Without: whatever is there, nothing if it is gone. (NATS: deletion marker, with expected last
+   * subject sequence.)
    */
   delete(key: string, revision?: number): Promise<void>;
 
   /**
-   * One page of the keys below `prefix` (empty, or ending in `/`). Each page is a consistent read of its own: a key
-   * that stays through the whole listing comes exactly once, one that comes or goes meanwhile perhaps. (NATS: an ordered
-   * consumer with the last message per subject; its driver sorts, so there a page costs a pass over the prefix.)
+   * One page of the keys below `prefix` (empty, or ending in `/`). Each page is a consistent read
+   * of its own: a key that stays through the whole listing comes exactly once, one that comes or
+   * goes meanwhile perhaps. (NATS: an ordered consumer with the last message per subject; its
+   * driver sorts, so there a page costs a pass over the prefix.)
    */
   list(
     prefix: string,
@@ -117,12 +130,14 @@ export interface KeyStore {
   ): Promise<KeyPage>;
 
   /**
-   * What happens below `prefix` after `afterRevision`, in order of revision, until the signal aborts (then it ends
-   * without an error). It tells states, not history: of several changes of one key that the reader has not taken
-   * yet, the newest comes. Nothing is queued for a slow reader, it reads from the store at its own pace; only
-   * deletions need memory, the store keeps a bounded number of them, and a reader that is further behind gets `resync`
-   * and then goes on. At most a stated number of waiters, then `overloaded`. (NATS: a pull consumer on a stream with one
-   * message per subject; deletion markers age out, and the driver compares its position with their age.)
+   * What happens below `prefix` after `afterRevision`, in order of revision, until the signal
+   * aborts (then it ends without an error). It tells states, not history: of several changes of one
+   * key that the reader has not taken yet, the newest comes. Nothing is queued for a slow reader,
+   * it reads from the store at its own pace; only deletions need memory, the store keeps a bounded
+   * number of them, and a reader that is further behind gets `resync` and then goes on. At most a
+   * stated number of waiters, then `overloaded`. (NATS: a pull consumer on a stream with one
+   * message per subject; deletion markers age out, and the driver compares its position with their
+   * age.)
    */
   watch(
     prefix: string,
@@ -144,10 +159,11 @@ export interface LogBounds {
 
 export interface LogStore {
   /**
-   * Adds an entry at the end and returns its sequence. A log begins with its first entry. With `expectLast`, only if
-   * the newest entry is that one (0: none), else `conflict` with `details.last`: one writer cannot overtake another, and
-   * a repeat after a lost answer cannot add twice. A log is bounded by its owner, who trims it, and by the disk.
-   * (NATS: publish to the log's subject, with expected last subject sequence.)
+   * Adds an entry at the end and returns its sequence. A log begins with its first entry. With
+   * `expectLast`, only if the newest entry is that one (0: none), else `conflict` with
+   * `details.last`: one writer cannot overtake another, and a repeat after a lost answer cannot add
+   * twice. A log is bounded by its owner, who trims it, and by the disk. (NATS: publish to the
+   * log's subject, with expected last subject sequence.)
    */
   append(
     log: string,
@@ -156,10 +172,11 @@ export interface LogStore {
   ): Promise<number>;
 
   /**
-   * Entries after sequence `after` (0: from the start), oldest first; none if there are none. With `waitMs`, waits
-   * that long for the first one; an aborted signal ends the wait with what is there. A reader who asks for entries that
-   * were trimmed gets `output-lost` with `details.after`, from where it can go on: a gap is never silent. (NATS: pull
-   * consumer or direct gets on the subject; the driver keeps the trim position in a key.)
+   * Entries after sequence `after` (0: from the start), oldest first; none if there are none. With
+   * `waitMs`, waits that long for the first one; an aborted signal ends the wait with what is
+   * there. A reader who asks for entries that were trimmed gets `output-lost` with `details.after`,
+   * from where it can go on: a gap is never silent. (NATS: pull consumer or direct gets on the
+   * subject; the driver keeps the trim position in a key.)
    */
   read(
     log: string,
@@ -175,8 +192,9 @@ export interface LogStore {
   bounds(log: string): Promise<LogBounds>;
 
   /**
-   * Removes the entries up to and with sequence `through`, but never the newest, so that `expectLast` keeps its
-   * meaning. (NATS: write the trim position, then purge the subject up to it.)
+   * Removes the entries up to and with sequence `through`, but never the newest, so that
+   * `expectLast` keeps its meaning. (NATS: write the trim position, then purge the subject up to
+   * it.)
    */
   trim(log: string, through: number): Promise<void>;
 
@@ -224,21 +242,28 @@ export interface QueueStats {
 }
 
 /**
- * Work queues. Delivery is at least once: a holder that dies, or is slow beyond its lease, makes the item come again.
- * What it does with an item must therefore be keyed by something in the item. Operations on a queue that was not defined
- * reject with `not-found`.
+ * Work queues. Delivery is at least once: a holder that dies, or is slow beyond its lease, makes
+ * the item come again. What it does with an item must therefore be keyed by something in the item.
+ * Operations on a queue that was not defined reject with `not-found`.
  */
 export interface QueueStore {
-  /** Makes the queue, or changes its limits for what happens from now on. (NATS: stream and durable pull consumer.) */
+  /**
+   * Makes the queue, or changes its limits for what happens from now on. (NATS: stream and durable
+   * pull consumer.)
+   */
   define(queue: string, limits: QueueLimits): Promise<void>;
 
-  /** Adds an item and returns its sequence; `overloaded` at `depthMax`. (NATS: publish, discard policy new.) */
+  /**
+   * Adds an item and returns its sequence; `overloaded` at `depthMax`. (NATS: publish, discard
+   * policy new.)
+   */
   enqueue(queue: string, value: Uint8Array): Promise<number>;
 
   /**
-   * Leases up to `max` (default 1) items, in the order in which they became available. None there: waits up to
-   * `waitMs`, then resolves with none; an aborted signal ends the wait with none. (NATS: fetch with acknowledge wait;
-   * the driver moves an item delivered too often to the queue's dead-letter stream.)
+   * Leases up to `max` (default 1) items, in the order in which they became available. None there:
+   * waits up to `waitMs`, then resolves with none; an aborted signal ends the wait with none.
+   * (NATS: fetch with acknowledge wait; the driver moves an item delivered too often to the queue's
+   * dead-letter stream.)
    */
   lease(
     queue: string,
@@ -246,12 +271,16 @@ export interface QueueStore {
   ): Promise<readonly LeasedItem[]>;
 
   /**
-   * The item is done and goes. `conflict` when the lease has run out or was given up: somebody else may hold the item
-   * by now. (NATS: confirmed acknowledge; there the holder's own clock decides, counted from before it asked.)
+   * The item is done and goes. `conflict` when the lease has run out or was given up: somebody else
+   * may hold the item by now. (NATS: confirmed acknowledge; there the holder's own clock decides,
+   * counted from before it asked.)
    */
   ack(lease: Lease): Promise<void>;
 
-  /** Gives the item back, to be available after `delayMs` (default 0). Errors as `ack`. (NATS: nak with delay.) */
+  /**
+   * Gives the item back, to be available after `delayMs` (default 0). Errors as `ack`. (NATS: nak
+   * with delay.)
+   */
   nack(lease: Lease, options?: { readonly delayMs?: number }): Promise<void>;
 
   /** The lease lasts `leaseMs` from now. Errors as `ack`. (NATS: in-progress acknowledge.) */

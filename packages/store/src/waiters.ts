@@ -2,13 +2,17 @@ import { type Clock, DsecError } from '@dsec/std';
 import { storeClosed } from './refusals.ts';
 
 /**
- * Those who wait for the store to change. A waiter notes `ticks`, looks at the store, and if it finds nothing waits with
- * the ticks it noted: a change after the look ends the wait at once, so no wake-up is lost. Then it looks again.
+ * Those who wait for the store to change. A waiter notes `ticks`, looks at the store, and if it
+ * finds nothing waits with the ticks it noted: a change after the look ends the wait at once, so no
+ * wake-up is lost. Then it looks again.
  */
 export interface Waiters {
   /** Grows with every change that somebody could wait for. */
   readonly ticks: number;
-  /** Resolves when the topic changes, after `timeoutMs`, or when the signal aborts; `unavailable` once closed. */
+  /**
+   * Resolves when the topic changes, after `timeoutMs`, or when the signal aborts; `unavailable`
+   * once closed.
+   */
   wait(topic: string, wait: Wait): Promise<void>;
   wake(topic: string): void;
   wakeAll(): void;
@@ -28,7 +32,10 @@ export interface WaitersOptions {
   readonly poll?: { readonly everyMs: number; changed(): boolean };
 }
 
-/** A waiter looks again after this long even if nothing was said; it also keeps timers in their legal range. */
+/**
+ * A waiter looks again after this long even if nothing was said; it also keeps timers in their
+ * legal range.
+ */
 const LOOK_AGAIN_MS = 60_000;
 
 export function createWaiters(options: WaitersOptions): Waiters {
@@ -108,8 +115,9 @@ function changed(poll: { changed(): boolean }): boolean {
 }
 
 /**
- * Looks until something is found, `waitMs` have passed or the signal aborts; returns what the last look found.
- * `dueInMs` says when a look may find something without any change, because time has come.
+ * Looks until something is found, `waitMs` have passed or the signal aborts; returns what the last
+ * look found. `dueInMs` says when a look may find something without any change, because time has
+ * come.
  */
 export async function lookAndWait<T>(
   waiters: Waiters,

@@ -45,8 +45,8 @@ it('both drivers answer alike, whatever is asked of them', { timeout: 900_000 },
 });
 
 /**
- * Plays operations on a store and describes the answers. Revisions and tokens of two stores differ in size but not in
- * order, so each is described by its place in the order of first appearance.
+ * Plays operations on a store and describes the answers. Revisions and tokens of two stores differ
+ * in size but not in order, so each is described by its place in the order of first appearance.
  */
 function createPlayer(store: Store) {
   const seen: number[] = [];

@@ -2,15 +2,17 @@ import { assert, DsecError } from '@dsec/std';
 import { abortError } from './deadline.ts';
 
 /**
- * Flow control of one channel of one stream, in absolute offsets: the receiver grants an offset up to which the sender
- * may send. Both sides are plain state; the frames that carry bytes and grants are the caller's.
+ * Flow control of one channel of one stream, in absolute offsets: the receiver grants an offset up
+ * to which the sender may send. Both sides are plain state; the frames that carry bytes and grants
+ * are the caller's.
  */
 export interface SendCredit {
   /** The next byte to be sent. */
   readonly offset: number;
   /**
-   * Waits until something may be sent and takes it: returns how many of `bytes` (more than 0) may go now, from
-   * `offset` on. One taker at a time. Rejects with the signal's error, or with that of `fail`.
+   * Waits until something may be sent and takes it: returns how many of `bytes` (more than 0) may
+   * go now, from `offset` on. One taker at a time. Rejects with the signal's error, or with that of
+   * `fail`.
    */
   take(bytes: number, signal?: AbortSignal): Promise<number>;
   /** The other side's grant. One that goes back is a violation: throws `protocol`. */
@@ -74,7 +76,10 @@ export interface ReceiveCredit {
   readonly offset: number;
 }
 
-/** `windowBytes` is the most that may be under way or undealt with; a grant is worth sending at half of it. */
+/**
+ * `windowBytes` is the most that may be under way or undealt with; a grant is worth sending at half
+ * of it.
+ */
 export function createReceiveCredit(offset: number, windowBytes: number): ReceiveCredit {
   let next = offset;
   let released = offset;

@@ -41,21 +41,28 @@ export interface FramedChannelOptions<P extends FrameProtocol> {
 }
 
 /**
- * Frames over any byte stream: unix socket, virtio-serial, vsock. Both directions have backpressure and bounded memory. A
- * peer that breaks the protocol loses this channel, with `protocol`, and nothing else.
+ * Frames over any byte stream: unix socket, virtio-serial, vsock. Both directions have backpressure
+ * and bounded memory. A peer that breaks the protocol loses this channel, with `protocol`, and
+ * nothing else.
  */
 export interface FramedChannel<Frame> {
   /**
-   * Sends a frame after those before it; waits while the connection takes no more. The frame's bytes belong to the
-   * channel from now on. Rejects with `invalid-argument` (the frame breaks a limit), `overloaded`, the signal's error, or
-   * what ended the channel.
+   * Sends a frame after those before it; waits while the connection takes no more. The frame's
+   * bytes belong to the channel from now on. Rejects with `invalid-argument` (the frame breaks a
+   * limit), `overloaded`, the signal's error, or what ended the channel.
    */
   send(frame: Frame, signal?: AbortSignal): Promise<void>;
-  /** The next frame; `undefined` when the peer has ended properly. Rejects with what else ended the channel. */
+  /**
+   * The next frame; `undefined` when the peer has ended properly. Rejects with what else ended the
+   * channel.
+   */
   receive(signal?: AbortSignal): Promise<Frame | undefined>;
   /** Everything that `receive` gives. Leaving the loop does not close the channel. */
   frames(): AsyncIterable<Frame>;
-  /** Writes what was sent, then closes this direction. Rejects with the signal's error, or what ended the channel. */
+  /**
+   * Writes what was sent, then closes this direction. Rejects with the signal's error, or what
+   * ended the channel.
+   */
   end(signal?: AbortSignal): Promise<void>;
   /** Closes at once. Waiting sends and receives reject with the error. */
   close(error?: DsecError): void;
@@ -131,7 +138,10 @@ export function createFramedChannel<P extends FrameProtocol>(
   };
 }
 
-/** Frames sent in one turn of the event loop go to the kernel in one call; data goes uncopied behind its header. */
+/**
+ * Frames sent in one turn of the event loop go to the kernel in one call; data goes uncopied behind
+ * its header.
+ */
 function createFrameWriter<P extends FrameProtocol>(duplex: Duplex, protocol: P) {
   let corked = false;
   const uncork = () => {

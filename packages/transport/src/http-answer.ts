@@ -7,7 +7,10 @@ import type { BytesAnswer, EventAnswer } from './http-routes.ts';
 
 const STREAM_BUFFER_BYTES = 64 * KIB;
 
-/** Sends what a handler returned, in the form that its route has. What does not fit the route's schema is not sent. */
+/**
+ * Sends what a handler returned, in the form that its route has. What does not fit the route's
+ * schema is not sent.
+ */
 export async function sendAnswer(reply: FastifyReply, route: Route, answer: unknown) {
   const { kind, status } = route.reply;
   reply.code(status);

@@ -42,16 +42,17 @@ export interface HttpReply {
 }
 
 /**
- * HTTP to one server. Errors of the server come as the `DsecError` that it sent; a server that cannot be reached is
- * `unavailable`, one that does not answer in time `deadline-exceeded`. Redirects are not followed. What may be repeated
- * is repeated after a transient error, with growing pauses, within the deadline.
+ * HTTP to one server. Errors of the server come as the `DsecError` that it sent; a server that
+ * cannot be reached is `unavailable`, one that does not answer in time `deadline-exceeded`.
+ * Redirects are not followed. What may be repeated is repeated after a transient error, with
+ * growing pauses, within the deadline.
  */
 export interface HttpClient {
   /** An answer read as a whole. */
   read(request: HttpRequest): Promise<HttpReply & { readonly body: Buffer }>;
   /**
-   * An answer as a stream; leaving its loop ends the response. The deadline ends with the headers. A stream that breaks
-   * off throws `unavailable`: what was read before is not the whole.
+   * An answer as a stream; leaving its loop ends the response. The deadline ends with the headers.
+   * A stream that breaks off throws `unavailable`: what was read before is not the whole.
    */
   open(request: HttpRequest): Promise<HttpReply & { readonly body: AsyncIterable<Uint8Array> }>;
   /** Ends every connection. What is under way fails with `unavailable`. */

@@ -2,13 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { DsecError } from '@dsec/std';
 
 /**
- * Whom a server answers at all. The checks hold on loopback too: a page in a browser can reach a local server, by a
- * name that it makes point there (DNS rebinding) or by a WebSocket from another origin (THREATS F8).
+ * Whom a server answers at all. The checks hold on loopback too: a page in a browser can reach a
+ * local server, by a name that it makes point there (DNS rebinding) or by a WebSocket from another
+ * origin (THREATS F8).
  */
 export interface Guard {
   /** Hosts that may be asked for, lower case, as in the Host header; one without a port fits every port. */
   readonly allowedHosts: ReadonlySet<string>;
-  /** Origins whose pages may call, as `https://dsec.example`. Programs send no origin and are not concerned. */
+  /**
+   * Origins whose pages may call, as `https://dsec.example`. Programs send no origin and are not
+   * concerned.
+   */
   readonly allowedOrigins: ReadonlySet<string>;
   readonly headersMax: number;
   readonly targetBytesMax: number;
@@ -52,7 +56,10 @@ function checkOrigin(
   throw new DsecError('permission-denied', 'pages of this origin may not call this server');
 }
 
-/** A body where none is expected is how requests are smuggled past a proxy that disagrees about their length. */
+/**
+ * A body where none is expected is how requests are smuggled past a proxy that disagrees about
+ * their length.
+ */
 export function hasBody(request: IncomingMessage): boolean {
   const { headers } = request;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

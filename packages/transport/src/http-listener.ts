@@ -16,8 +16,8 @@ const CHECK_EVERY_MS = 1000;
 const KEEP_ALIVE_DELAY_MS = 30_000;
 
 /**
- * Node's HTTP server with the limits that it enforces itself, and with refusals in our form. `closeUnused` closes the
- * connections on which no request is under way.
+ * Node's HTTP server with the limits that it enforces itself, and with refusals in our form.
+ * `closeUnused` closes the connections on which no request is under way.
  */
 export function createRawServer(
   limits: HttpServerLimits,
@@ -38,7 +38,8 @@ export function createRawServer(
     listener,
   );
   server.maxConnections = limits.connectionsMax;
-  // Node drops headers beyond its limit without a word; with one to spare the guard can see that there were too many.
+  // Node drops headers beyond its limit without a word; with one to spare the guard can see that
+  // there were too many.
   server.maxHeadersCount = limits.headersMax + 1;
   server.timeout = limits.stallTimeoutMs;
   server.on('clientError', (fault, socket) => {
@@ -64,7 +65,10 @@ export function createRawServer(
   };
 }
 
-/** Listens, replacing a socket that a dead server left. Rejects with `unavailable` when the address is taken. */
+/**
+ * Listens, replacing a socket that a dead server left. Rejects with `unavailable` when the address
+ * is taken.
+ */
 export async function listen(server: Server, address: ListenAddress): Promise<ListenAddress> {
   if ('socketPath' in address) await removeDeadSocket(address.socketPath);
   await new Promise<void>((resolve, reject) => {

@@ -11,7 +11,10 @@ export interface RetryPolicy {
 
 export const RETRY_POLICY: RetryPolicy = { attemptsMax: 4, firstDelayMs: 50, delayMsMax: 2000 };
 
-/** Attempts work until it succeeds, fails for good, or time or attempts are used up; then throws the last error. */
+/**
+ * Attempts work until it succeeds, fails for good, or time or attempts are used up; then throws the
+ * last error.
+ */
 export async function withRetries<T>(
   policy: RetryPolicy,
   deadline: Deadline,

@@ -32,8 +32,9 @@ export interface Call<Principal> extends RequestFacts {
   readonly principal: Principal;
   readonly idempotencyKey: string | undefined;
   /**
-   * Aborts with `cancelled` when the caller is gone, and with `unavailable` when the server closes: at once for events
-   * and WebSockets, which can be taken up again elsewhere, at the end of its patience for everything else.
+   * Aborts with `cancelled` when the caller is gone, and with `unavailable` when the server closes:
+   * at once for events and WebSockets, which can be taken up again elsewhere, at the end of its
+   * patience for everything else.
    */
   readonly signal: AbortSignal;
 }
@@ -69,7 +70,10 @@ interface AnswerByKind<R extends Route> {
 
 export type RouteAnswer<R extends Route> = AnswerByKind<R>[R['reply']['kind']];
 
-/** A handler of a WebSocket route owns the channel until it returns; then, or when it throws, the channel is closed. */
+/**
+ * A handler of a WebSocket route owns the channel until it returns; then, or when it throws, the
+ * channel is closed.
+ */
 export type RouteHandler<R extends Route, Principal> = R['reply'] extends {
   readonly kind: 'socket';
 }

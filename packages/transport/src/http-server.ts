@@ -32,8 +32,8 @@ export interface HttpServer {
   /** Where it listens; with the port that the kernel chose for port 0. */
   readonly address: ListenAddress;
   /**
-   * Accepts nothing new, ends event streams and WebSockets, lets other calls finish for `patienceMs` (default 10 s), then
-   * cuts what is left. Resolves when every connection is gone.
+   * Accepts nothing new, ends event streams and WebSockets, lets other calls finish for
+   * `patienceMs` (default 10 s), then cuts what is left. Resolves when every connection is gone.
    */
   close(patienceMs?: number): Promise<void>;
 }
@@ -176,7 +176,10 @@ function registerRoutes<Table extends RouteTable, Principal>(
   });
 }
 
-/** Fastify's parser of JSON, which refuses `__proto__`, over bytes that must be UTF-8 and whose digest is kept. */
+/**
+ * Fastify's parser of JSON, which refuses `__proto__`, over bytes that must be UTF-8 and whose
+ * digest is kept.
+ */
 function addJsonParser(
   app: FastifyInstance,
   limits: HttpServerLimits,

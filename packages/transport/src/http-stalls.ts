@@ -4,8 +4,8 @@ import { hasBody } from './http-guard.ts';
 import type { HttpServerLimits } from './http-limits.ts';
 
 /**
- * Cuts off a peer that does not send the body it announced, or does not take the answer. Silence while we are the ones
- * who work or wait is no fault of the peer's.
+ * Cuts off a peer that does not send the body it announced, or does not take the answer. Silence
+ * while we are the ones who work or wait is no fault of the peer's.
  */
 export function watchStalls(
   request: IncomingMessage,
@@ -27,7 +27,10 @@ export function watchStalls(
   for (const event of ['end', 'close']) request.once(event, () => clearTimeout(timer));
 }
 
-/** After an answer that came before the body's end: reads on for a while, so that the peer can read the answer. */
+/**
+ * After an answer that came before the body's end: reads on for a while, so that the peer can read
+ * the answer.
+ */
 export function lingerAfter(request: IncomingMessage, lingerMs: number): void {
   if (request.complete || request.socket.destroyed) return;
   request.resume();

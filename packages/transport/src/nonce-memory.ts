@@ -1,15 +1,15 @@
 import { DsecError } from '@dsec/std';
 
 /**
- * Nonces that were used, each remembered until its own expiry. Full, it refuses instead of forgetting, because a nonce
- * that is forgotten early can be used again.
+ * Nonces that were used, each remembered until its own expiry. Full, it refuses instead of
+ * forgetting, because a nonce that is forgotten early can be used again.
  */
 export interface NonceMemory {
   /** Notes a nonce. False when it was used before. Throws `overloaded` when there is no room. */
   use(nonce: string, expiresMs: number, nowMs: number): boolean;
   /**
-   * The latest expiry among the nonces forgotten so far. Whatever expires no later may have been used: a clock that is
-   * set back must not make it valid again.
+   * The latest expiry among the nonces forgotten so far. Whatever expires no later may have been
+   * used: a clock that is set back must not make it valid again.
    */
   readonly forgottenThroughMs: number;
   readonly size: number;

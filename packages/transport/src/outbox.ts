@@ -4,8 +4,9 @@ import { abortError } from './deadline.ts';
 /** What is to be sent. A bounded number of bytes is handed on; further senders wait their turn, in order. */
 export interface Outbox<T> {
   /**
-   * Resolves when the item is handed on, which may be before it has left the machine. Rejects with `overloaded` when too
-   * many senders wait, with the signal's error while it waits, or with the error that ended the connection.
+   * Resolves when the item is handed on, which may be before it has left the machine. Rejects with
+   * `overloaded` when too many senders wait, with the signal's error while it waits, or with the
+   * error that ended the connection.
    */
   send(item: T, signal?: AbortSignal): Promise<void>;
   /** Resolves when everything sent so far has been written. Rejects like `send`. */

@@ -49,8 +49,9 @@ interface ReplyByKind<R extends Route> {
 export type CallReply<R extends Route> = ReplyByKind<R>[R['reply']['kind']];
 
 /**
- * Calls an operation by its route. The body is checked before it is sent (`invalid-argument`) and the answer before it
- * is returned (`protocol`). Of lines and events each is checked as it comes; leaving their loop ends the response.
+ * Calls an operation by its route. The body is checked before it is sent (`invalid-argument`) and
+ * the answer before it is returned (`protocol`). Of lines and events each is checked as it comes;
+ * leaving their loop ends the response.
  */
 export async function callRoute<R extends Route>(
   client: HttpClient,

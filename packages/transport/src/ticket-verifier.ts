@@ -25,16 +25,20 @@ export interface TicketVerifierOptions {
 
 export interface TicketVerifier {
   /**
-   * Accepts a ticket for exactly this request, once, and returns its claims. Every mismatch is `unauthenticated`, after
-   * the same work and in the same words. A good ticket can be `overloaded`, or `unavailable` right after the start:
-   * what an earlier process accepted is not known.
+   * Accepts a ticket for exactly this request, once, and returns its claims. Every mismatch is
+   * `unauthenticated`, after the same work and in the same words. A good ticket can be
+   * `overloaded`, or `unavailable` right after the start: what an earlier process accepted is not
+   * known.
    */
   verify(ticket: string, request: TicketRequest): TicketClaims;
   /** Replaces the keys. Tickets of a key that is gone are refused from now on. */
   setPublicKeys(publicKeys: ReadonlyMap<string, KeyObject>): void;
 }
 
-/** Checks tickets at an edge (THREATS F1): public keys only, so an edge that is taken over cannot make one. */
+/**
+ * Checks tickets at an edge (THREATS F1): public keys only, so an edge that is taken over cannot
+ * make one.
+ */
 export function createTicketVerifier(options: TicketVerifierOptions): TicketVerifier {
   const {
     edgeId,

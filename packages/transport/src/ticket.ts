@@ -4,8 +4,9 @@ import { type Clock, DsecError, systemClock } from '@dsec/std';
 import { sha256Of } from './digest.ts';
 
 /**
- * A ticket as text: `dt1.<key id>.<claims>.<signature>`, the last two base64url; the signature (Ed25519) is over all that
- * comes before it. The shape follows JWS, without its choice of algorithms, which is where forgeries come from.
+ * A ticket as text: `dt1.<key id>.<claims>.<signature>`, the last two base64url; the signature
+ * (Ed25519) is over all that comes before it. The shape follows JWS, without its choice of
+ * algorithms, which is where forgeries come from.
  */
 
 export const TICKET_PREFIX = 'dt1';

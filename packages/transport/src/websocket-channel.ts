@@ -35,8 +35,8 @@ export type WebSocketMessage = Uint8Array | string;
 /** Messages over a WebSocket, with backpressure and bounded memory in both directions. */
 export interface WebSocketChannel {
   /**
-   * Sends a message after those before it; waits while the connection takes no more. Rejects with `overloaded`, the
-   * signal's error, or what ended the channel.
+   * Sends a message after those before it; waits while the connection takes no more. Rejects with
+   * `overloaded`, the signal's error, or what ended the channel.
    */
   send(message: WebSocketMessage, signal?: AbortSignal): Promise<void>;
   /** The next message; `undefined` after a normal close. Rejects with what else ended the channel. */
@@ -120,8 +120,8 @@ export function createWebSocketChannel(
 }
 
 /**
- * Ends a connection whose peer is gone without a word. Signs of life are a pong, a message, and bytes that it took;
- * while we do not read, silence is our own.
+ * Ends a connection whose peer is gone without a word. Signs of life are a pong, a message, and
+ * bytes that it took; while we do not read, silence is our own.
  */
 function watchLife(
   socket: WebSocket,

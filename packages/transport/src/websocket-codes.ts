@@ -1,8 +1,8 @@
 import { DsecError, ERROR_CODES, type ErrorCode } from '@dsec/std';
 
 /**
- * WebSocket close codes and the error table. Where RFC 6455 has a code it is used; every other error is 4000 plus its
- * exit code, which is as unique as the error.
+ * WebSocket close codes and the error table. Where RFC 6455 has a code it is used; every other
+ * error is 4000 plus its exit code, which is as unique as the error.
  */
 
 export const CLOSE_NORMAL = 1000;

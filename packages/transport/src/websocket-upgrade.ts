@@ -9,8 +9,9 @@ import {
 } from './websocket-channel.ts';
 
 /**
- * WebSockets on an HTTP server. A request to upgrade goes through the same routing, checks and authorization as every
- * other; only its handler then takes the connection (the way of @fastify/websocket).
+ * WebSockets on an HTTP server. A request to upgrade goes through the same routing, checks and
+ * authorization as every other; only its handler then takes the connection (the way of
+ * @fastify/websocket).
  */
 export interface WebSocketUpgrades {
   /** Takes the connection of a request over. `invalid-argument` when the request did not ask for that. */

@@ -189,7 +189,7 @@ describe('HTTP client', () => {
     await expect(client.read(GET)).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  it('streams an answer at the reader\u2019s pace, beyond the deadline, and tells when it breaks off', async () => {
+  it('streams an answer at the pace of its reader, and tells when it breaks off', async () => {
     let sent = 0;
     let finish: 'end' | 'destroy' = 'end';
     const { client } = await against((_request, response) => {
@@ -205,9 +205,9 @@ describe('HTTP client', () => {
       response.on('drain', write);
       write();
     });
-    const { body } = await client.open({ ...GET, deadlineMs: 150 });
+    const { body } = await client.open({ ...GET, deadlineMs: 1500 });
     expect(await settled(() => sent)).toBeLessThan(200);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, 1600));
     let received = 0;
     for await (const chunk of body) received += chunk.byteLength;
     expect(received).toBe(400 * 64 * 1024);
@@ -235,7 +235,7 @@ describe('HTTP client', () => {
     expect(await settled(() => closed)).toBe(5);
   });
 
-  it('calls a server that is not there unavailable, and one that speaks something else a breach', async () => {
+  it('calls an absent server unavailable, and one that speaks something else a breach', async () => {
     const sockets: Socket[] = [];
     const noise = createTcpServer((socket) => {
       sockets.push(socket);

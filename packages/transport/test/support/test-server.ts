@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Route } from '@dsec/protocol';
 import Type from 'typebox';
+import { request as undiciRequest } from 'undici';
 import {
   createHttpServer,
   type HttpServer,
@@ -135,4 +136,17 @@ export async function exchange(port: number, sent: string): Promise<string> {
   socket.write(sent, 'latin1');
   await new Promise((resolve) => socket.once('close', resolve));
   return received;
+}
+
+/** One request through a client that knows nothing of ours. */
+export async function ask(
+  baseUrl: string,
+  path: string,
+  options: { method?: string; headers?: Record<string, string>; body?: string | Buffer } = {},
+) {
+  const method = (options.method ?? 'GET') as 'GET';
+  const reply = await undiciRequest(`${baseUrl}${path}`, { ...options, method });
+  const text = await reply.body.text();
+  const body = text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : text;
+  return { status: reply.statusCode, headers: reply.headers, body };
 }

@@ -1,0 +1,46 @@
+import { afterEach, expect, it } from 'vitest';
+import { exchange, startServer, stopAll, type TestHandlers } from './support/test-server.ts';
+
+afterEach(stopAll);
+
+const show: TestHandlers['show'] = async ({ params }) => ({ text: params.id });
+
+it('answers only for its own hosts and to pages of allowed origins', async () => {
+  const { port } = await startServer(
+    { show, socket: async () => {} },
+    { allowedHosts: ['dsec.example', '127.0.0.1'], allowedOrigins: ['https://ui.example'] },
+  );
+  const get = (headers: string, target = '/v1/things/abc') =>
+    exchange(port, `GET ${target} HTTP/1.1\r\nConnection: close\r\n${headers}\r\n\r\n`);
+  const statusOf = async (reply: Promise<string>) => Number((await reply).split(' ')[1]);
+  const good = ['Host: dsec.example', `Host: 127.0.0.1:${port}`, 'Host: DSEC.example:1'];
+  const host = 'Host: dsec.example\r\n';
+  for (const headers of [
+    ...good,
+    `${host}Origin: https://ui.example`,
+    `${host}Sec-Fetch-Site: none`,
+  ]) {
+    expect(await statusOf(get(headers)), headers).toBe(200);
+  }
+  const bad = [
+    ...['Host: evil.example', 'Host: dsec.example.evil.example', 'Host: dsec.example@evil.example'],
+    ...['Host: ', 'Host: dsec.example:x', 'Host: dsec.example\r\nHost: evil.example'],
+    ...['Origin: https://evil.example', 'Origin: null', 'Origin: https://ui.example:444'].map(
+      (origin) => host + origin,
+    ),
+    ...[`${host}Sec-Fetch-Site: cross-site`, `${host}Sec-Fetch-Site: same-site`],
+  ];
+  for (const headers of bad) expect(await statusOf(get(headers)), headers).toBe(403);
+  const key = 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==';
+  const origin = 'Origin: https://evil.example';
+  const upgrade = `${host}Upgrade: websocket\r\nConnection: Upgrade\r\n${key}\r\n${origin}`;
+  expect(await statusOf(get(upgrade, '/v1/things/abc/socket'))).toBe(403);
+  expect(await statusOf(get(host.trimEnd(), 'http://evil.example/v1/things/abc'))).toBe(400);
+  expect(
+    await statusOf(get(host + Array.from({ length: 80 }, (_, i) => `X-${i}: 1`).join('\r\n'))),
+  ).toBe(413);
+  expect(await statusOf(get(`${host}X: ${'a'.repeat(40_000)}`))).toBe(413);
+  expect(await statusOf(get(`${host}Content-Length: 5\r\n\r\nhello`))).toBe(400);
+  expect(await statusOf(exchange(port, 'this is not HTTP\r\n\r\n'))).toBe(400);
+  expect(await exchange(port, `CONNECT evil.example:80 HTTP/1.1\r\n${host}\r\n`)).toBe('');
+});
