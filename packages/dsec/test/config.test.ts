@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { makeStateDirectory, resolveStatePaths } from '../src/config.ts';
+
+describe('resolveStatePaths', () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  it('prefers the option, then the environment', () => {
+    vi.stubEnv('DSEC_STATE', '/from/environment');
+    expect(resolveStatePaths('/from/option').store).toBe('/from/option/store');
+    expect(resolveStatePaths(undefined).node).toBe('/from/environment/node');
+  });
+
+  it('makes a relative path absolute, so that workers find the same place', () => {
+    expect(resolveStatePaths('state').root).toBe(resolve('state'));
+  });
+
+  it('has a default for root and for other users', () => {
+    vi.stubEnv('DSEC_STATE', undefined);
+    vi.spyOn(process, 'getuid').mockReturnValue(0);
+    expect(resolveStatePaths(undefined).root).toBe('/var/lib/dsec');
+    vi.spyOn(process, 'getuid').mockReturnValue(1000);
+    vi.stubEnv('XDG_DATA_HOME', '/home/user/data');
+    expect(resolveStatePaths(undefined).root).toBe('/home/user/data/dsec');
+    vi.restoreAllMocks();
+  });
+});
+
+describe('makeStateDirectory', () => {
+  it('lets nobody else in', () => {
+    const parent = mkdtempSync(join(tmpdir(), 'dsec-config-'));
+    try {
+      const path = join(parent, 'a', 'b');
+      makeStateDirectory(path);
+      makeStateDirectory(path);
+      expect(statSync(path).mode & 0o777).toBe(0o700);
+    } finally {
+      rmSync(parent, { recursive: true });
+    }
+  });
+});
