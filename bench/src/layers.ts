@@ -16,8 +16,14 @@ import { openLayerStore, readManifest, resolveRef } from '@dsec/layers';
 import { mountErofs } from '@dsec/linux';
 import { formatBytes, MIB } from '@dsec/std';
 import { maximumWhile, measureProcess, type ProcessCost } from './measure.ts';
-import { type BenchReport, describeMachine, type Metric, metric, ratios } from './report.ts';
-import type { BenchOptions } from './run.ts';
+import {
+  type BenchOptions,
+  type BenchReport,
+  describeMachine,
+  type Metric,
+  metric,
+  ratios,
+} from './report.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 const CLI = join(REPOSITORY, 'packages/dsec/dist/cli.js');

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 
+export interface BenchOptions {
+  /** Counted runs of each contestant. */
+  readonly runs: number;
+  /** Said on stderr while the benchmark runs. */
+  say(line: string): void;
+}
+
 /** One figure of a benchmark. Names are dotted, lower case, with the unit last. */
 export interface Metric {
   readonly name: string;

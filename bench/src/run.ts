@@ -1,12 +1,6 @@
 import { parseArgs } from 'node:util';
 import { benchLayers } from './layers.ts';
-import { type BenchReport, renderReport } from './report.ts';
-
-export interface BenchOptions {
-  readonly runs: number;
-  /** Said on stderr while the benchmark runs. */
-  say(line: string): void;
-}
+import { type BenchOptions, type BenchReport, renderReport } from './report.ts';
 
 const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchReport>>> = {
   layers: benchLayers,
