@@ -164,7 +164,8 @@ describe('imports at once', () => {
       await setTimeout(1);
     }
     const result = await finished;
-    // A sweep may come between the making of a stage and its lock; the import then says so and can be repeated.
+    // A sweep may come between the making of a stage and its lock; the import then says so and can be
+    // repeated.
     if (result.code !== undefined) expect(['conflict', 'not-found']).toContain(result.code);
     else expect(result.layerId).toBe(wanted);
     await expectRecovery(store);

@@ -10,9 +10,8 @@ import {
 import { mountClassic, umount } from '@dsec/linux';
 import { asDsecError, createSeededRandom, type Digest, MIB } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import { runImport } from '../../packages/layers/src/import-job.ts';
-import { newStageName } from '../../packages/layers/src/stage.ts';
 import { compileFirst } from '../../packages/layers/test/support/compiled.ts';
+import { newStageName, runImport } from '../../packages/layers/test/support/internals.ts';
 import {
   canMount,
   mountScratchDisk,
@@ -32,7 +31,7 @@ const PAGE = 4096;
 
 rerunInPrivateNamespace(import.meta.filename, 'chaos');
 
-describe.runIf(canMount)('a store on a disk without room', async () => {
+describe.runIf(canMount)('a store on a disk without room (needs root)', async () => {
   compileFirst();
   const source = join(await temporaryDirectoryOfFile(), 'source');
   const random = createSeededRandom(SEED);

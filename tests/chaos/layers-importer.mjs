@@ -1,4 +1,5 @@
-// Imports a layer in a process of its own: `node layers-importer.mjs <store> <ref> <source as JSON>`. Prints one line
+// Imports a layer in a process of its own: `node layers-importer.mjs <store> <ref> <source as JSON>`.
+// Prints one line
 // of JSON: {"layerId"} or {"code", "message"}. Runs the compiled packages, as users do.
 import { importLayer, openLayerStore, parseLayerRef } from '@dsec/layers';
 

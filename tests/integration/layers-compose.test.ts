@@ -27,10 +27,14 @@ import {
 import { setXattr } from '@dsec/linux';
 import { type Digest, MIB } from '@dsec/std';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { digestOf } from '../../packages/layers/src/durable-file.ts';
-import { encodeRecord } from '../../packages/layers/src/record-file.ts';
-import { blobPaths, layerPaths, nodeLayerPaths } from '../../packages/layers/src/store-layout.ts';
 import { buildLayer } from '../../packages/layers/test/support/build-layer.ts';
+import {
+  blobPaths,
+  digestOf,
+  encodeRecord,
+  layerPaths,
+  nodeLayerPaths,
+} from '../../packages/layers/test/support/internals.ts';
 import {
   canMount,
   MOUNT_FORMS,
@@ -42,7 +46,7 @@ import { codeOf, temporaryDirectory } from '../../packages/layers/test/support/t
 
 rerunInPrivateNamespace(import.meta.filename, 'integration');
 
-describe.runIf(canMount).each(MOUNT_FORMS)('layers composed in %s form', (form) => {
+describe.runIf(canMount).each(MOUNT_FORMS)('layers composed in %s form (needs root)', (form) => {
   let place: string;
   let store: LayerStore;
   let node: NodeLayers;

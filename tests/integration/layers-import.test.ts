@@ -103,7 +103,7 @@ function listSource(root: string) {
   return listing;
 }
 
-describe.runIf(canRun)('import, mount and compare', () => {
+describe.runIf(canRun)('import, mount and compare (needs root and a kernel from 6.13)', () => {
   compileFirst();
 
   const sources: [string, (tree: string, place: string) => ImportSource][] = [

@@ -1,6 +1,7 @@
 /**
- * Places where a crash of an import is interesting: before and after every step that outlives the process. The chaos
- * suite kills an import at each of them (`tests/chaos/layers-crash.test.ts`) and fails when one was never reached.
+ * Places where a crash of an import is interesting: before and after every step that outlives the
+ * process. The chaos suite kills an import at each of them (`tests/chaos/layers-crash.test.ts`) and fails
+ * when one was never reached.
  */
 export const CRASH_POINTS = [
   'stage.before-owner',
@@ -23,8 +24,8 @@ const armed = process.env.DSEC_CRASH_POINT;
 const scope = process.env.DSEC_CRASH_SCOPE;
 
 /**
- * Ends this process with SIGKILL when `DSEC_CRASH_POINT` names this place; with `DSEC_CRASH_SCOPE=parent` the process
- * that started it goes first, so that nobody is left to clean up. Otherwise one comparison.
+ * Ends this process with SIGKILL when `DSEC_CRASH_POINT` names this place; with `DSEC_CRASH_SCOPE=parent`
+ * the process that started it goes first, so that nobody is left to clean up. Otherwise one comparison.
  */
 export function crashPoint(name: CrashPoint): void {
   if (armed !== name) return;

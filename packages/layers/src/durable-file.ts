@@ -18,7 +18,10 @@ export async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Makes one directory unless it is there; tells whether it did. Node's recursive form calls a full disk ENOENT. */
+/**
+ * Makes one directory unless it is there; tells whether it did. Node's recursive form calls a full disk
+ * ENOENT.
+ */
 export async function ensureDirectory(path: string, mode = 0o777): Promise<boolean> {
   try {
     await mkdir(path, mode);
@@ -40,8 +43,8 @@ export async function createFile(path: string, bytes: Uint8Array | string): Prom
 }
 
 /**
- * Opens a file that somebody else may have put there. Links, FIFOs and devices are refused as `data-loss`, and none of
- * them can make the call wait. An absent file is `not-found`.
+ * Opens a file that somebody else may have put there. Links, FIFOs and devices are refused as
+ * `data-loss`, and none of them can make the call wait. An absent file is `not-found`.
  */
 export async function openRegularFile(path: string): Promise<{ handle: FileHandle; size: number }> {
   const handle = await openUnfollowed(path);

@@ -24,8 +24,9 @@ export interface ResolvedEnvironment {
 }
 
 /**
- * Resolves refs to layers and puts them in order. Exactly one base and at most one workspace: which files win must not
- * depend on how a caller orders a list. `not-found`, or `invalid-argument` with what is wrong.
+ * Resolves refs to layers and puts them in order. Exactly one base and at most one workspace: which files
+ * win must not depend on how a caller orders a list. `not-found`, or `invalid-argument` with what is
+ * wrong.
  */
 export async function resolveEnvironment(
   store: LayerStore,

@@ -11,6 +11,7 @@ import { punchHole } from '@dsec/linux';
 import { type Digest, DsecError, systemClock } from '@dsec/std';
 import { crashPoint } from './crash-point.ts';
 import { readBounded } from './durable-file.ts';
+import type { LayerProgress } from './layer-progress.ts';
 import type { LayerRef } from './layer-ref.ts';
 import { type LayerManifest, manifestOf } from './manifest.ts';
 import { INDEX_BYTES_MAX, publishLayer, stagePaths } from './publish.ts';
@@ -24,7 +25,6 @@ import {
 import { createStage, type Stage } from './stage.ts';
 import { readManifest } from './store-directory.ts';
 import { blobPaths, type LayerStore, stagesDirectory } from './store-layout.ts';
-import type { LayerProgress } from './worker-job.ts';
 
 /** An import as its worker gets it: complete, without defaults. */
 export interface ImportJob {
@@ -69,7 +69,10 @@ export async function runImport(
   }
 }
 
-/** The blob is written where it will be published from, so an import needs no other space than the layer itself. */
+/**
+ * The blob is written where it will be published from, so an import needs no other space than the layer
+ * itself.
+ */
 async function buildInStage(
   stage: Stage,
   job: ImportJob,

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import type { Digest } from '@dsec/std';
 import type { ImportedLayer } from './import-job.ts';
+import type { LayerProgress } from './layer-progress.ts';
 import { formatLayerRef, type LayerKind, parseLayerRef } from './layer-ref.ts';
 import { resolveRef } from './ref-store.ts';
 import { IMPORT_LIMITS_DEFAULT, type ImportLimits, type ImportSource } from './sources/index.ts';
 import { newStageName, sweepStage, sweepStages } from './stage.ts';
 import { type LayerStore, stagesDirectory } from './store-layout.ts';
 import { INHERITED_FD, runInWorker } from './worker-client.ts';
-import type { LayerProgress } from './worker-job.ts';
 
 export interface ImportLayerOptions {
   readonly store: LayerStore;
@@ -21,18 +21,22 @@ export interface ImportLayerOptions {
   readonly limits?: Partial<ImportLimits>;
   /** Default: `keep` for a diff, `apply` for every other kind. */
   readonly whiteouts?: 'keep' | 'apply';
-  /** Refs of layers whose blobs may hold chunks of the new one: the previous version, the base. Default none. */
+  /**
+   * Refs of layers whose blobs may hold chunks of the new one: the previous version, the base. Default
+   * none.
+   */
   readonly dedup?: readonly string[];
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: LayerProgress) => void;
 }
 
 /**
- * Makes a layer of a source and gives it a name. The work runs in a process of its own; temporary space is the new
- * blob and its metadata, in the store. Importing the same thing again, or in two processes at once, gives the same
- * layer once. Errors: `import-invalid`, `import-limit`; `already-exists` when the version names something else;
- * `storage-full`, `permission-denied`, `cancelled`. After any of them, and after a crash of the worker, nothing of the
- * import is left; after a crash of this process too, the next import or `sweepStages` removes what is.
+ * Makes a layer of a source and gives it a name. The work runs in a process of its own; temporary space
+ * is the new blob and its metadata, in the store. Importing the same thing again, or in two processes at
+ * once, gives the same layer once. Errors: `import-invalid`, `import-limit`; `already-exists` when the
+ * version names something else; `storage-full`, `permission-denied`, `cancelled`. After any of them, and
+ * after a crash of the worker, nothing of the import is left; after a crash of this process too, the next
+ * import or `sweepStages` removes what is.
  */
 export async function importLayer(options: ImportLayerOptions): Promise<ImportedLayer> {
   const { store, kind, name, version, source, signal, onProgress } = options;

@@ -8,6 +8,7 @@ export {
 export type { ImportedLayer } from './import-job.ts';
 export { type ImportLayerOptions, importLayer } from './import-layer.ts';
 export { type LayerDescription, listLayers, showLayer } from './layer-list.ts';
+export type { LayerProgress } from './layer-progress.ts';
 export {
   formatLayerRef,
   isFloating,
@@ -53,10 +54,5 @@ export {
   sweepLayerStore,
 } from './store-directory.ts';
 export type { LayerStore } from './store-layout.ts';
-export {
-  type VerifyOptions,
-  type VerifyProblem,
-  type VerifyReport,
-  verifyLayer,
-} from './verify-layer.ts';
-export type { LayerProgress } from './worker-job.ts';
+export type { VerifyProblem, VerifyReport } from './verify-job.ts';
+export { type VerifyOptions, verifyLayer } from './verify-layer.ts';

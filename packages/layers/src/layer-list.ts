@@ -11,7 +11,10 @@ export interface LayerDescription {
   readonly dataBytes: number;
 }
 
-/** The layer that a ref or floating selector means. `not-found`; `data-loss` when the ref names an absent layer. */
+/**
+ * The layer that a ref or floating selector means. `not-found`; `data-loss` when the ref names an absent
+ * layer.
+ */
 export async function showLayer(store: LayerStore, ref: string): Promise<LayerDescription> {
   return describe(store, await resolveRef(store, ref));
 }

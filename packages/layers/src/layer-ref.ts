@@ -14,7 +14,10 @@ export interface LayerRef {
   readonly version: string;
 }
 
-/** A name that may float: `version` is a full version, `^1`, `^1.2`, `^1.2.3`, the same with `~`, or `latest`. */
+/**
+ * A name that may float: `version` is a full version, `^1`, `^1.2`, `^1.2.3`, the same with `~`, or
+ * `latest`.
+ */
 export interface LayerSelector {
   readonly kind: LayerKind;
   readonly name: string;
@@ -22,6 +25,8 @@ export interface LayerSelector {
 }
 
 const REF_LENGTH_MAX = 300;
+/** Of a version's three numbers; nine digits, as in a range. */
+const NUMBER_MAX = 999_999_999;
 /** `^` and `~` before one to three numbers. Bounded and free of nesting, so it cannot be made slow. */
 const RANGE = /^[\^~](0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){0,2}$/;
 
@@ -52,12 +57,14 @@ export function isFloating(version: string): boolean {
 }
 
 /**
- * Checks a version that will be stored: a full semantic version in lower case and without build metadata, because two
- * versions that differ only in build metadata have no order.
+ * Checks a version that will be stored: a full semantic version in lower case and without build metadata,
+ * because two versions that differ only in build metadata have no order.
  */
 export function parseVersion(text: string): string {
   const named = parseName(text, 'version');
-  if (parseSemver(named)?.version !== named) {
+  const parsed = parseSemver(named);
+  const isBounded = parsed && Math.max(parsed.major, parsed.minor, parsed.patch) <= NUMBER_MAX;
+  if (parsed?.version !== named || !isBounded) {
     throw new DsecError(
       'invalid-argument',
       'a layer version is a full semantic version such as 1.2.3 or 1.2.3-rc.1; ' +
@@ -68,8 +75,8 @@ export function parseVersion(text: string): string {
 }
 
 /**
- * The version that a selector means among those that exist, or undefined. The highest wins; pre-releases are found
- * only by their full name.
+ * The version that a selector means among those that exist, or undefined. The highest wins; pre-releases
+ * are found only by their full name.
  */
 export function selectVersion(selector: string, versions: readonly string[]): string | undefined {
   if (!isFloating(selector)) return versions.find((version) => version === selector);

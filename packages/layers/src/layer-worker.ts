@@ -1,13 +1,20 @@
-/** Entry of a worker process: takes one job from its parent, does it, answers, ends. See `worker-client.ts`. */
+/**
+ * Entry of a worker process: takes one job from its parent, does it, answers, ends. See
+ * `worker-client.ts`.
+ */
 import { constants, setPriority } from 'node:os';
 import { prctl } from '@dsec/linux';
 import { asDsecError, assertNever, toErrorBody } from '@dsec/std';
-import type { LayerProgress, WorkerJob, WorkerMessage, WorkerResults } from './worker-job.ts';
+import type { LayerProgress } from './layer-progress.ts';
+import type { WorkerJob, WorkerMessage, WorkerResults } from './worker-job.ts';
 
 const PR_SET_PDEATHSIG = 1;
 const PROGRESS_INTERVAL_MS = 100;
 
-/** Each job loads only what it needs: a layer is prepared before its first mount, and somebody waits for that. */
+/**
+ * Each job loads only what it needs: a layer is prepared before its first mount, and somebody waits for
+ * that.
+ */
 async function run(job: WorkerJob): Promise<WorkerResults[keyof WorkerResults]> {
   const report = createReporter();
   switch (job.type) {
@@ -21,7 +28,7 @@ async function run(job: WorkerJob): Promise<WorkerResults[keyof WorkerResults]> 
       return runImport(job, report);
     }
     case 'verify': {
-      const { verifyStoredLayer } = await import('./verify-layer.ts');
+      const { verifyStoredLayer } = await import('./verify-job.ts');
       return verifyStoredLayer({ root: job.storeRoot }, job.layerId, report);
     }
     default:

@@ -34,8 +34,9 @@ const StatsSchema = Type.Object(
 );
 
 /**
- * `layers/<layerId>/layer.json`: what can be said of a layer from its content alone. What a layer is for, where it came
- * from and how to run it differ between two imports of one tree, so they stand in the ref (`ref-store.ts`).
+ * `layers/<layerId>/layer.json`: what can be said of a layer from its content alone. What a layer is for,
+ * where it came from and how to run it differ between two imports of one tree, so they stand in the ref
+ * (`ref-store.ts`).
  */
 export const LayerManifestSchema = Type.Object(
   {

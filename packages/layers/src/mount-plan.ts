@@ -5,8 +5,8 @@ import type { LayerManifest } from './manifest.ts';
 import { blobPaths, nodeLayerPaths } from './store-layout.ts';
 
 /**
- * How the overlay is given its layers. `descriptor`: as detached mounts that are in no mount table (kernel 6.13 and
- * newer). `path`: as mount points under the node directory (6.12).
+ * How the overlay is given its layers. `descriptor`: as detached mounts that are in no mount table
+ * (kernel 6.15 and newer). `path`: as mount points under the node directory (6.12).
  */
 export type MountForm = 'descriptor' | 'path';
 
@@ -20,7 +20,10 @@ export interface DevicePlan {
   readonly bytes: number;
 }
 
-/** One EROFS mount of a node. The same layer is planned alike for every sandbox, so that they share the mount. */
+/**
+ * One EROFS mount of a node. The same layer is planned alike for every sandbox, so that they share the
+ * mount.
+ */
 export interface LayerMountPlan {
   readonly layerId: Digest;
   /** The node's verified copy of the metadata. */

@@ -10,9 +10,10 @@ import type { LayerStore } from './store-layout.ts';
 import { runInWorker } from './worker-client.ts';
 
 /**
- * The layer mounts of a node. Each layer is mounted once and shared by everybody who acquires it: a second mount of the
- * same files would cache every page twice. One instance is one isolation domain (THREATS B1): whoever must not share
- * cached pages with others uses an instance, and in the `path` form a directory, of its own.
+ * The layer mounts of a node. Each layer is mounted once and shared by everybody who acquires it: a
+ * second mount of the same files would cache every page twice. One instance is one isolation domain
+ * (THREATS B1): whoever must not share cached pages with others uses an instance, and in the `path` form
+ * a directory, of its own.
  *
  * Mounts are made in this process's mount namespace, which the caller has made private.
  */
@@ -21,8 +22,9 @@ export interface NodeLayers {
   /** Absolute; plans for this node name it. */
   readonly directory: string;
   /**
-   * Mounts the layer, or joins the mount that is there. The first time, its metadata is copied to the node, checked
-   * against its digest and validated. `not-found`, `data-loss`, `layer-invalid`; the signal's reason when aborted.
+   * Mounts the layer, or joins the mount that is there. The first time, its metadata is copied to the
+   * node, checked against its digest and validated. `not-found`, `data-loss`, `layer-invalid`; the
+   * signal's reason when aborted.
    */
   acquire(plan: LayerMountPlan, signal?: AbortSignal): Promise<SharedLease<MountFd>>;
   /** How many users each mounted layer has. */
@@ -34,7 +36,10 @@ export interface NodeLayersOptions {
   /** On a local disk and for this node's root alone; created with mode 0700. */
   readonly directory: string;
   readonly form: MountForm;
-  /** Reads data past the page cache of the store's file system. Only for kernels where that is known to be sound. */
+  /**
+   * Reads data past the page cache of the store's file system. Only for kernels where that is known to be
+   * sound.
+   */
   readonly directIo: boolean;
   /** Stand-ins for the kernel and the worker, for tests without root. */
   readonly effects?: NodeEffects;
@@ -55,7 +60,10 @@ interface MountedLayer {
   readonly mount: MountFd;
 }
 
-/** Opens a node directory, creating it in one that exists. `permission-denied` when others could write there. */
+/**
+ * Opens a node directory, creating it in one that exists. `permission-denied` when others could write
+ * there.
+ */
 export async function openNodeLayers(options: NodeLayersOptions): Promise<NodeLayers> {
   const { form } = options;
   const directory = resolve(options.directory);
@@ -115,8 +123,9 @@ function kernelEffects(options: NodeLayersOptions, nodeDirectory: string): NodeE
 }
 
 /**
- * Hands the kernel descriptors, not names: what is mounted is what was looked at here, whatever happens to the names
- * of a shared store meanwhile. A device that is not a plain file of the right length is refused first.
+ * Hands the kernel descriptors, not names: what is mounted is what was looked at here, whatever happens
+ * to the names of a shared store meanwhile. A device that is not a plain file of the right length is
+ * refused first.
  */
 async function mountLayer(plan: LayerMountPlan, directIo: boolean): Promise<MountFd> {
   const files = createCleanupStack();
@@ -158,7 +167,8 @@ async function openPrivateDirectory(directory: string): Promise<void> {
   if (!isPrivate) {
     throw new DsecError(
       'permission-denied',
-      `${directory} must be a directory of mode 0700 that belongs to this user: the kernel parses what is in it`,
+      `${directory} must be a directory of mode 0700 that belongs to this user, ` +
+        'since the kernel parses what is in it',
     );
   }
   for (const name of ['layers', 'mounts', 'tmp']) {

@@ -33,8 +33,9 @@ const STORED_LIMITS: BuilderLimits = {
 };
 
 /**
- * The kernel parses EROFS as root, so it sees only metadata that our validator has passed, from a file that nobody but
- * this node's root can write (THREATS B2). This makes that file: copy, digest, validate, rename. Runs in a worker.
+ * The kernel parses EROFS as root, so it sees only metadata that our validator has passed, from a file
+ * that nobody but this node's root can write (THREATS B2). This makes that file: copy, digest, validate,
+ * rename. Runs in a worker.
  */
 export async function prepareNodeMetadata(job: PrepareJob): Promise<void> {
   const { layer, nodeDirectory } = job;
@@ -69,7 +70,10 @@ export async function readMetadata(path: string, layer: ExpectedMetadata): Promi
   return meta;
 }
 
-/** Validates metadata and holds the manifest's device list against the device table that the kernel will use. */
+/**
+ * Validates metadata and holds the manifest's device list against the device table that the kernel will
+ * use.
+ */
 export function validateMetadata(meta: Uint8Array, layer: ExpectedMetadata): ValidLayer {
   const deviceBlocks = layer.devices.map(({ blocks }) => blocks);
   const valid = validateLayer(meta, { deviceBlocks }, STORED_LIMITS);

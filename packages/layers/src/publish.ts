@@ -21,12 +21,14 @@ import {
 } from './store-layout.ts';
 
 /**
- * Publishing (THREATS I6). Everything that needs space is written and synced in the stage first. Then three steps, each
- * atomic and each made durable before the next: the blob's directory is renamed into place, then the layer's, then the
- * ref is linked. A crash leaves at most a whole blob or a whole layer that nothing names yet.
+ * Publishing (THREATS I6). Everything that needs space is written and synced in the stage first. Then
+ * three steps, each atomic and each made durable before the next: the blob's directory is renamed into
+ * place, then the layer's, then the ref is linked. A crash leaves at most a whole blob or a whole layer
+ * that nothing names yet.
  *
- * Two processes need no lock. Names are digests of what is published, so whoever finds the name taken finds the very
- * thing that it wanted to put there: it checks that, and goes on. The same holds for a repeat after a crash.
+ * Two processes need no lock. Names are digests of what is published, so whoever finds the name taken
+ * finds the very thing that it wanted to put there: it checks that, and goes on. The same holds for a
+ * repeat after a crash.
  */
 
 export const INDEX_BYTES_MAX = 2 ** 31 - 1;
@@ -59,8 +61,8 @@ export interface Publication {
 }
 
 /**
- * Publishes a built layer, whose blob data is already in the stage, and names it. Returns the record that the ref has
- * now. `already-exists` when the ref means something else; nothing is published then.
+ * Publishes a built layer, whose blob data is already in the stage, and names it. Returns the record that
+ * the ref has now. `already-exists` when the ref means something else; nothing is published then.
  */
 export async function publishLayer(
   store: LayerStore,

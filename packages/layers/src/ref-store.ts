@@ -85,7 +85,8 @@ export async function findRef(store: LayerStore, ref: LayerRef): Promise<RefReco
 /** What a ref or a floating selector means now. `not-found` names what exists. */
 export async function resolveRef(store: LayerStore, text: string): Promise<RefRecord> {
   const selector = parseLayerSelector(text);
-  // A version may be removed between the listing and the read: then the listing is out of date, so look again.
+  // A version may be removed between the listing and the read: then the listing is out of date, so look
+  // again.
   for (let attempt = 0; attempt < 8; attempt += 1) {
     const versions = isFloating(selector.version)
       ? await listVersions(store, selector.kind, selector.name)
@@ -126,8 +127,8 @@ export async function* listRefs(
 }
 
 /**
- * Removes a name. The layer stays: other refs, sandboxes and diffs may use it, and only a collector that knows all of
- * them may remove data. `not-found` when there is no such ref.
+ * Removes a name. The layer stays: other refs, sandboxes and diffs may use it, and only a collector that
+ * knows all of them may remove data. `not-found` when there is no such ref.
  */
 export async function removeRef(store: LayerStore, ref: LayerRef): Promise<void> {
   const { file, directory } = refPaths(store, ref);
@@ -172,8 +173,8 @@ export async function checkRefIsFree(
 }
 
 /**
- * Gives a durable file its name in `refs/`. A link, so that of two processes exactly one creates it; the other gets the
- * first one's record if that says the same, else `already-exists`.
+ * Gives a durable file its name in `refs/`. A link, so that of two processes exactly one creates it; the
+ * other gets the first one's record if that says the same, else `already-exists`.
  */
 export async function commitRef(
   store: LayerStore,

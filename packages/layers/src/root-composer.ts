@@ -28,8 +28,8 @@ export interface ComposedRoot {
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 
 /**
- * Carries out a mount plan: mounts or joins each layer, then composes them. Everything is undone when a step fails.
- * The mounts belong to this process's mount namespace, which must be private.
+ * Carries out a mount plan: mounts or joins each layer, then composes them. Everything is undone when a
+ * step fails. The mounts belong to this process's mount namespace, which must be private.
  */
 export async function composeRoot(
   node: NodeLayers,
@@ -107,8 +107,9 @@ function bottomOf(root: Extract<RootPlan, { kind: 'overlay' }>): Digest {
 }
 
 /**
- * A new upper is the root directory of what is composed, so it takes the mode and owner of the base's root: a toolkit
- * that was packed from a 0700 directory must not close the root to everybody. An upper that exists keeps its own.
+ * A new upper is the root directory of what is composed, so it takes the mode and owner of the base's
+ * root: a toolkit that was packed from a 0700 directory must not close the root to everybody. An upper
+ * that exists keeps its own.
  */
 async function makeUpper(upper: UpperPlan, base: MountFd): Promise<void> {
   await ensureDirectory(upper.directory);

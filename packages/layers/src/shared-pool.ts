@@ -1,11 +1,12 @@
 /**
- * Things that are expensive to open and shared by whoever names the same key: opened once, by the first user, and
- * closed when the last one is gone.
+ * Things that are expensive to open and shared by whoever names the same key: opened once, by the first
+ * user, and closed when the last one is gone.
  */
 export interface SharedPool<Key, Value> {
   /**
-   * The open thing, or the one that is being opened. A failure to open reaches every waiter, and the next call tries
-   * anew. Aborting `signal` ends this caller's wait; `open` is told only when nobody waits any more.
+   * The open thing, or the one that is being opened. A failure to open reaches every waiter, and the next
+   * call tries anew. Aborting `signal` ends this caller's wait; `open` is told only when nobody waits any
+   * more.
    */
   acquire(
     key: Key,

@@ -15,9 +15,10 @@ import {
 import { crashPoint } from './crash-point.ts';
 
 /**
- * A stage is a directory where one process prepares what it will publish by rename: in a store's `tmp/`, or in a node
- * directory's. The process holds a lock (flock) on the stage's `owner` file: it ends with the process however that
- * dies, which a pid in a file does not tell. `sweepStages` removes stages whose lock is free.
+ * A stage is a directory where one process prepares what it will publish by rename: in a store's `tmp/`,
+ * or in a node directory's. The process holds a lock (flock) on the stage's `owner` file: it ends with
+ * the process however that dies, which a pid in a file does not tell. `sweepStages` removes stages whose
+ * lock is free.
  */
 export interface Stage {
   readonly path: string;
@@ -25,7 +26,10 @@ export interface Stage {
   discard(): Promise<void>;
 }
 
-/** How long a stage must have been untouched before it is swept; for file systems where locks do not reach other nodes. */
+/**
+ * How long a stage must have been untouched before it is swept; for file systems where locks do not reach
+ * other nodes.
+ */
 export const STAGE_AGE_MS = HOUR_MS;
 
 export function newStageName(random: Random = systemRandom): string {
@@ -66,7 +70,10 @@ export interface SweepOptions {
   readonly clock?: Clock;
 }
 
-/** Removes the stages of dead owners. Returns the names of those removed. Any number of sweepers may run at once. */
+/**
+ * Removes the stages of dead owners. Returns the names of those removed. Any number of sweepers may run
+ * at once.
+ */
 export async function sweepStages(
   stagesDirectory: string,
   options: SweepOptions = {},
@@ -127,7 +134,10 @@ async function removeStage(path: string): Promise<void> {
   }
 }
 
-/** When the stage or a file in it (two levels deep, which is all there is) changed last; undefined when it is gone. */
+/**
+ * When the stage or a file in it (two levels deep, which is all there is) changed last; undefined when it
+ * is gone.
+ */
 async function newestChange(path: string): Promise<number | undefined> {
   try {
     let newest = (await lstat(path)).mtimeMs;

@@ -3,8 +3,8 @@ import { type Digest, hexOfDigest } from '@dsec/std';
 import type { LayerRef } from './layer-ref.ts';
 
 /**
- * A layer store: one directory, on a local disk or on a file system that several nodes share. It needs rename and link
- * to be atomic; it needs no daemon and no lock for reading. Layout:
+ * A layer store: one directory, on a local disk or on a file system that several nodes share. It needs
+ * rename and link to be atomic; it needs no daemon and no lock for reading. Layout:
  *
  *     layers/<layerId>/{meta.erofs, layer.json}
  *     blobs/<blobId>/{data, index}
@@ -43,8 +43,8 @@ export function refPaths(store: LayerStore, ref: LayerRef) {
 }
 
 /**
- * A node directory holds what one node needs of the layers that it mounts: `layers/` the verified copies of metadata,
- * `mounts/` the mount points of the `path` form, `tmp/` stages.
+ * A node directory holds what one node needs of the layers that it mounts: `layers/` the verified copies
+ * of metadata, `mounts/` the mount points of the `path` form, `tmp/` stages.
  */
 export function nodeLayerPaths(nodeDirectory: string, layerId: Digest) {
   const hex = hexOfDigest(layerId);

@@ -1,12 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { asDsecError, DsecError, type ErrorBody, fromErrorBody } from '@dsec/std';
-import type { LayerProgress, WorkerJob, WorkerMessage, WorkerResults } from './worker-job.ts';
+import type { LayerProgress } from './layer-progress.ts';
+import type { WorkerJob, WorkerMessage, WorkerResults } from './worker-job.ts';
 
 /**
- * Builds and hashing run in processes of their own (`layer-worker.ts`): they take seconds of CPU without a pause, and
- * whoever serves sandboxes on this event loop must not wait for them. A worker leads its own process group, ends with
- * its parent, and does one job.
+ * Builds and hashing run in processes of their own (`layer-worker.ts`): they take seconds of CPU without
+ * a pause, and whoever serves sandboxes on this event loop must not wait for them. A worker leads its own
+ * process group, ends with its parent, and does one job.
  */
 
 /** The compiled entry, also when this module itself runs from source. */
@@ -25,8 +26,8 @@ export interface WorkerOptions {
 }
 
 /**
- * Runs one job to its end. An abort kills the worker at once and rejects with `cancelled`; a worker that dies is
- * `internal`. When the promise settles, the worker is gone, and with it its locks.
+ * Runs one job to its end. An abort kills the worker at once and rejects with `cancelled`; a worker that
+ * dies is `internal`. When the promise settles, the worker is gone, and with it its locks.
  */
 export async function runInWorker<Type extends WorkerJob['type']>(
   job: Extract<WorkerJob, { type: Type }>,

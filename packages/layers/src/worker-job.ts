@@ -1,8 +1,8 @@
 import type { Digest, ErrorBody } from '@dsec/std';
 import type { ImportedLayer, ImportJob } from './import-job.ts';
+import type { LayerProgress } from './layer-progress.ts';
 import type { PrepareJob } from './node-metadata.ts';
-import type { ImportProgress } from './sources/index.ts';
-import type { VerifyReport } from './verify-layer.ts';
+import type { VerifyReport } from './verify-job.ts';
 
 /** What a worker process can be asked. One job a process. */
 export type WorkerJob =
@@ -15,9 +15,6 @@ export interface WorkerResults {
   readonly verify: VerifyReport;
   readonly prepare: null;
 }
-
-/** How far a job is, for progress bars: bytes read of the source, or checked (then without entries). */
-export type LayerProgress = ImportProgress;
 
 export type WorkerMessage =
   | { readonly type: 'progress'; readonly progress: LayerProgress }

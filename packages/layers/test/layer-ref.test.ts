@@ -32,6 +32,7 @@ describe('parseLayerRef', () => {
     'base/debian:01.0.0',
     'base/debian:2025.01.02',
     'base/debian:1.0.0+build',
+    'base/debian:1.1000000000.0',
     'base/debian:1.0.0-RC1',
     'base/debian:latest',
     'base/debian:^1',

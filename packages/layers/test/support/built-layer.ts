@@ -9,7 +9,10 @@ import type { ImageMetadata } from '../../src/sources/index.ts';
 import { createStage, newStageName } from '../../src/stage.ts';
 import { type LayerStore, stagesDirectory } from '../../src/store-layout.ts';
 
-/** A layer of one chunk that only its digests make look real: enough for everything that does not read EROFS. */
+/**
+ * A layer of one chunk that only its digests make look real: enough for everything that does not read
+ * EROFS.
+ */
 export function fakeLayer(content: string): { readonly built: BuiltLayer; readonly data: Buffer } {
   const data = Buffer.alloc(BLOCK_BYTES);
   data.write(content);

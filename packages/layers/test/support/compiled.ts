@@ -7,8 +7,8 @@ import { beforeAll } from 'vitest';
 const PACKAGE = join(import.meta.dirname, '..', '..');
 
 /**
- * Workers are processes that run the compiled package, so a test that starts one compiles it first. Quick when nothing
- * has changed; one test file at a time.
+ * Workers are processes that run the compiled package, so a test that starts one compiles it first. Quick
+ * when nothing has changed; one test file at a time.
  */
 export function compileFirst(): void {
   beforeAll(async () => {

@@ -12,13 +12,13 @@ const RERUN = 'DSEC_TEST_RERUN';
 export const canMount = isRoot && process.env[RERUN] === readlinkSync('/proc/self/ns/mnt');
 
 /**
- * For a test file that mounts: adds a test that runs the same file once more in a private mount namespace, where
- * `canMount` is true and every mount dies with the run.
+ * For a test file that mounts: adds a test that runs the same file once more in a private mount
+ * namespace, where `canMount` is true and every mount dies with the run.
  */
 export function rerunInPrivateNamespace(file: string, project: 'integration' | 'chaos'): void {
   if (!isRoot) console.warn(`${file}: skipped, since mounting needs root`);
   it.runIf(isRoot && !canMount)(
-    'runs in a mount namespace of its own',
+    'runs in a mount namespace of its own (needs root)',
     { timeout: 900_000 },
     () => {
       const command = `${RERUN}=$(readlink /proc/self/ns/mnt) exec npx vitest run --project ${project} "$0"`;
@@ -43,8 +43,8 @@ export function mountTable(): string[] {
 }
 
 /**
- * Mounts a small ext4 at a directory until the test ends. It cannot be unmounted while a layer or overlay on it lives,
- * so a test that leaves one behind fails.
+ * Mounts a small ext4 at a directory until the test ends. It cannot be unmounted while a layer or overlay
+ * on it lives, so a test that leaves one behind fails.
  */
 export function mountScratchDisk(target: string, bytes: number, options = ''): void {
   const image = `${target}.img`;

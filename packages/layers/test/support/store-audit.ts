@@ -6,7 +6,7 @@ import { listRefs } from '../../src/ref-store.ts';
 import { sweepStages } from '../../src/stage.ts';
 import { checkBlobFile, readManifest } from '../../src/store-directory.ts';
 import { blobPaths, type LayerStore, stagesDirectory } from '../../src/store-layout.ts';
-import { verifyStoredLayer } from '../../src/verify-layer.ts';
+import { verifyStoredLayer } from '../../src/verify-job.ts';
 
 export interface StoreAudit {
   readonly layers: readonly Digest[];
@@ -15,8 +15,9 @@ export interface StoreAudit {
 }
 
 /**
- * Looks at everything in a store and throws unless it is whole: every layer verifies to the last byte, every blob is
- * what its name says, every ref names a layer. Blobs and layers that nothing names are whole too; that is allowed.
+ * Looks at everything in a store and throws unless it is whole: every layer verifies to the last byte,
+ * every blob is what its name says, every ref names a layer. Blobs and layers that nothing names are
+ * whole too; that is allowed.
  */
 export async function auditStore(store: LayerStore): Promise<StoreAudit> {
   const idsIn = (name: string) =>
