@@ -27,7 +27,7 @@ const SHOWN_LENGTH_MAX = 200;
 const XATTR_NAME_BYTES_MAX = 255;
 
 /** A path or name for an error message: as text where it is UTF-8, cut, without terminal escapes. */
-export function showPath(path: ByteString): string {
+function showPath(path: ByteString): string {
   const cut = path.length > SHOWN_LENGTH_MAX ? `${path.slice(0, SHOWN_LENGTH_MAX)}…` : path;
   return `"${escapeForTerminal(Buffer.from(cut, 'latin1').toString('utf8'))}"`;
 }
@@ -36,7 +36,7 @@ export function invalid(path: ByteString, problem: string): DsecError {
   return new DsecError('import-invalid', `${showPath(path)}: ${problem}`);
 }
 
-export function overLimit(path: ByteString, limit: string, value: number): DsecError {
+function overLimit(path: ByteString, limit: string, value: number): DsecError {
   return new DsecError('import-limit', `${showPath(path)}: more than ${limit} = ${value}`, {
     details: { limit, value },
   });

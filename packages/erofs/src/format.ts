@@ -50,8 +50,6 @@ export const DEVICE_TABLE_SLOT = (SUPER_OFFSET + SUPER_BYTES) / DEVICE_SLOT_BYTE
 
 /** Inodes are addressed by nid: their distance from the metadata block in units of 32 bytes. */
 export const NID_BYTES = 32;
-/** The superblock keeps the root's nid in 16 bits. */
-export const ROOT_NID_MAX = 0xffff;
 
 export const INODE_BYTES = 64;
 export const COMPACT_INODE_BYTES = 32;
@@ -122,15 +120,15 @@ export const XATTR_PREFIXES: readonly (readonly [prefix: string, index: number])
   ['security.', 6],
 ];
 
-export const S_IFMT = 0o170000;
+const S_IFMT = 0o170000;
 export const MODE_BITS = 0o7777;
-export const S_IFDIR = 0o040000;
-export const S_IFREG = 0o100000;
-export const S_IFLNK = 0o120000;
-export const S_IFCHR = 0o020000;
-export const S_IFBLK = 0o060000;
-export const S_IFIFO = 0o010000;
-export const S_IFSOCK = 0o140000;
+const S_IFDIR = 0o040000;
+const S_IFREG = 0o100000;
+const S_IFLNK = 0o120000;
+const S_IFCHR = 0o020000;
+const S_IFBLK = 0o060000;
+const S_IFIFO = 0o010000;
+const S_IFSOCK = 0o140000;
 
 export type FileKind = 'file' | 'directory' | 'char' | 'block' | 'fifo' | 'socket' | 'symlink';
 

@@ -104,7 +104,7 @@ export function* readContent(image: ErofsImage, inode: ImageInode): Generator<Co
   }
 }
 
-export function deviceOf(image: ErofsImage, deviceId: number): ByteSource {
+function deviceOf(image: ErofsImage, deviceId: number): ByteSource {
   const source = deviceId === 0 ? image.meta : image.devices[deviceId - 1];
   if (source === undefined) throw damaged(`refers to device ${deviceId}, which is not there`);
   return source;

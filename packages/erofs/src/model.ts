@@ -54,17 +54,18 @@ export interface LayerBuilder {
   symlink(path: ByteString, attributes: InodeAttributes, target: ByteString): void;
   /** `target` is a path in this layer, already added, and not a directory. */
   hardLink(path: ByteString, target: ByteString): void;
+  /** A char device 0:0 is a whiteout: overlayfs takes it for one, and uppers hold whiteouts in this form. */
   device(path: ByteString, attributes: InodeAttributes, device: DeviceNumber): void;
   fifo(path: ByteString, attributes: InodeAttributes): void;
   socket(path: ByteString, attributes: InodeAttributes): void;
   /**
    * Hides the path of lower layers: recorded as an overlay whiteout, or, with `whiteouts: 'apply'`, removed
-   * here.
+   * here. What this source layer itself has at the path stays: a directory then is opaque.
    */
   whiteout(path: ByteString): void;
   /**
    * Hides what lower layers have in this directory. With `whiteouts: 'apply'` its present children are
-   * removed.
+   * removed. The root cannot be opaque with `keep`: overlayfs joins the roots of all layers.
    */
   opaque(path: ByteString): void;
   /**
@@ -127,6 +128,7 @@ export interface BuilderLimits {
 export interface BuiltBlob {
   /** sha256 of `index`, which holds the digest of every chunk: one name for the content and its placement. */
   readonly blobId: Digest;
+  /** The end of the last live chunk. What the sink has beyond was discarded and may be cut off. */
   readonly blocks: number;
   /**
    * 40 bytes per live chunk, sorted by digest: sha256 (32), first block (u32 LE), length in blocks (u32 LE).

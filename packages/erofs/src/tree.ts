@@ -84,17 +84,15 @@ export const IMPLICIT_DIRECTORY: InodeHead = {
 /** Overlayfs looks at nothing but the device number of a whiteout. */
 const WHITEOUT: InodeHead = { ...IMPLICIT_DIRECTORY, mode: 0 };
 
+function baseOf(head: InodeHead, names: number): InodeBase {
+  const { mode, uid, gid, mtimeSec, mtimeNsec, xattrs } = head;
+  return { mode, uid, gid, mtimeSec, mtimeNsec, xattrs, names, nid: 0 };
+}
+
 export function newDirectory(head: InodeHead): DirectoryInode {
   return {
     kind: 'directory',
-    mode: head.mode,
-    uid: head.uid,
-    gid: head.gid,
-    mtimeSec: head.mtimeSec,
-    mtimeNsec: head.mtimeNsec,
-    xattrs: head.xattrs,
-    names: 1,
-    nid: 0,
+    ...baseOf(head, 1),
     children: new Map(),
     order: [],
     parent: undefined,
@@ -107,14 +105,7 @@ export function newDirectory(head: InodeHead): DirectoryInode {
 export function newFile(head: InodeHead, sizeBytes: number, chunkStart: number): FileInode {
   return {
     kind: 'file',
-    mode: head.mode,
-    uid: head.uid,
-    gid: head.gid,
-    mtimeSec: head.mtimeSec,
-    mtimeNsec: head.mtimeNsec,
-    xattrs: head.xattrs,
-    names: 0,
-    nid: 0,
+    ...baseOf(head, 0),
     sizeBytes,
     chunkStart,
   };
@@ -123,14 +114,7 @@ export function newFile(head: InodeHead, sizeBytes: number, chunkStart: number):
 export function newSymlink(head: InodeHead, target: ByteString): SymlinkInode {
   return {
     kind: 'symlink',
-    mode: head.mode,
-    uid: head.uid,
-    gid: head.gid,
-    mtimeSec: head.mtimeSec,
-    mtimeNsec: head.mtimeNsec,
-    xattrs: head.xattrs,
-    names: 0,
-    nid: 0,
+    ...baseOf(head, 0),
     target,
     dataBlock: 0,
   };
@@ -143,14 +127,7 @@ export function newSpecial(
 ): SpecialInode {
   return {
     kind,
-    mode: head.mode,
-    uid: head.uid,
-    gid: head.gid,
-    mtimeSec: head.mtimeSec,
-    mtimeNsec: head.mtimeNsec,
-    xattrs: head.xattrs,
-    names: 0,
-    nid: 0,
+    ...baseOf(head, 0),
     device,
   };
 }
@@ -173,16 +150,6 @@ export function setHead(directory: DirectoryInode, head: InodeHead): void {
   Object.assign(directory, { mode, uid, gid, mtimeSec, mtimeNsec, xattrs });
 }
 
-export function sortedNames(directory: DirectoryInode): ByteString[] {
-  return [...directory.children.keys()].sort(compareBytes);
-}
-
-/** Byte order: strings of characters up to U+00FF compare as their bytes do. */
-export function compareBytes(a: ByteString, b: ByteString): number {
-  if (a < b) return -1;
-  return a > b ? 1 : 0;
-}
-
 /**
  * Every inode once, parents before children: breadth first, names in byte order, so that the inodes of one
  * directory are neighbours. Never recurses, since a tree may be deeper than the stack.
@@ -194,7 +161,8 @@ export function inodesInOrder(root: DirectoryInode): Inode[] {
   for (let index = 0; index < inodes.length; index += 1) {
     const directory = inodes[index] as Inode;
     if (directory.kind !== 'directory') continue;
-    directory.order = sortedNames(directory);
+    // Characters up to U+00FF sort as the bytes that they stand for.
+    directory.order = [...directory.children.keys()].sort();
     for (const name of directory.order) {
       const { inode } = directory.children.get(name) as Entry;
       if (inode.kind === 'directory') inode.parent = directory;

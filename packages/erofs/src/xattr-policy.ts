@@ -55,6 +55,8 @@ const ACL_GROUP_OBJ = 0x04;
 const ACL_GROUP = 0x08;
 const ACL_MASK = 0x10;
 const ACL_OTHER = 0x20;
+/** What entries without a name of their own carry: the kernel shows no other value. */
+const ACL_NO_ID = 0xffff_ffff;
 /** The order the kernel demands, and which tags may occur more than once. */
 const ACL_ORDER = [ACL_USER_OBJ, ACL_USER, ACL_GROUP_OBJ, ACL_GROUP, ACL_MASK, ACL_OTHER];
 
@@ -73,7 +75,9 @@ function judgeAcl(value: Uint8Array): XattrVerdict {
     const next = ACL_ORDER.indexOf(tag);
     if (next < position || view.getUint16(offset + 2, true) > 7) return 'drop';
     if (next === position && seen.has(tag) && !named) return 'drop';
-    if (named && view.getUint32(offset + 4, true) > ID_MAX) badId = true;
+    const id = view.getUint32(offset + 4, true);
+    if (!named && id !== ACL_NO_ID) return 'drop';
+    if (named && id > ID_MAX) badId = true;
     position = next;
     seen.set(tag, (seen.get(tag) ?? 0) + 1);
   }

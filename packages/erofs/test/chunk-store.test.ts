@@ -1,5 +1,13 @@
+import { createHash } from 'node:crypto';
+import { digestOfHex } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import { CHUNK_BYTES, type DedupSource, type LayerBuilder, walkImage } from '../src/index.ts';
+import {
+  CHUNK_BYTES,
+  type DedupSource,
+  type LayerBuilder,
+  validateLayer,
+  walkImage,
+} from '../src/index.ts';
 import {
   addFile,
   attributes,
@@ -179,6 +187,28 @@ describe('deduplication', () => {
     damaged[0] = (damaged[0] ?? 0) ^ 1;
     expect(() => build(() => {}, { dedupSources: [{ blobId, index: damaged }] })).toThrow(
       'its index does not match its digest',
+    );
+  });
+});
+
+describe('the limit of block addresses', () => {
+  it('holds for metadata and blobs together', () => {
+    const digest = createHash('sha256')
+      .update(Buffer.from('text'.padEnd(4096, '\0')))
+      .digest();
+    const sourceAt = (block: number) => {
+      const index = Buffer.alloc(40);
+      digest.copy(index);
+      index.writeUInt32LE(block, 32);
+      index.writeUInt32LE(1, 36);
+      const blobId = digestOfHex(createHash('sha256').update(index).digest('hex'));
+      return { dedupSources: [{ blobId, index }] };
+    };
+    const last = build((b) => addFile(b, 'f', 'text'), sourceAt(2 ** 32 - 10));
+    expect(last.built.devices[0]?.blocks).toBe(2 ** 32 - 9);
+    validateLayer(last.built.meta, {}, LIMITS);
+    expect(() => build((b) => addFile(b, 'f', 'text'), sourceAt(2 ** 32 - 3))).toThrow(
+      expect.objectContaining({ code: 'import-limit' }),
     );
   });
 });

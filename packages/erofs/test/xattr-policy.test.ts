@@ -61,6 +61,7 @@ describe('ACLs', () => {
     ['minimal', [version, user, group, other], 'keep'],
     ['full', [version, user, named, named, group, namedGroup, mask, other], 'keep'],
     ['id 65536', [version, user, '02000500 00000100', group, mask, other], 'bad-id'],
+    ['id where none belongs', [version, user, '04000500 00000000', other], 'drop'],
     ['no mask', [version, user, named, group, other], 'drop'],
     ['wrong order', [version, group, user, other], 'drop'],
     ['two owners', [version, user, user, group, other], 'drop'],
