@@ -23,6 +23,13 @@ const TAIL_LINES = 40;
 /** A command says with it that this machine cannot run it (EX_TEMPFAIL of sysexits.h). */
 const EXIT_UNAVAILABLE = 75;
 
+/** Runs a command in a mount namespace of its own and tells it which, so that a test sees that it may mount. */
+const PRIVATE_MOUNTS = [
+  ...['unshare', '-m', '--propagation', 'private', 'sh', '-c'],
+  'DSEC_TEST_PRIVATE_MOUNTS=$(readlink /proc/self/ns/mnt) exec "$@"',
+  'sh',
+];
+
 /**
  * @typedef {object} RunContext
  * @property {string} root The repository.
@@ -97,10 +104,7 @@ async function runStep(run) {
   const { suite, step, context, temporary, log, untilMs } = run;
   const junit = join(context.folder, `${suite.name}.xml`);
   rmSync(junit, { force: true });
-  const wrapper =
-    suite.privateMounts === true && context.isRoot
-      ? ['unshare', '-m', '--propagation', 'private']
-      : [];
+  const wrapper = suite.privateMounts === true && context.isRoot ? PRIVATE_MOUNTS : [];
   const command = [
     ...wrapper,
     ...step.command.map((arg) => (arg === '$DSEC_TEST_JUNIT' ? junit : arg)),
@@ -114,7 +118,6 @@ async function runStep(run) {
       NO_COLOR: '1',
       TMPDIR: temporary,
       [RUN_VARIABLE]: context.runId,
-      ...(wrapper.length > 0 ? { DSEC_TEST_PRIVATE_MOUNTS: '1' } : {}),
       DSEC_TEST_JUNIT: junit,
       ...(context.long ? { DSEC_TEST_LONG: '1' } : {}),
     },

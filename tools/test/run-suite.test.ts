@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -147,13 +147,16 @@ describe('what a suite leaves behind', () => {
     skip(!context.isRoot, 'needs root');
     const target = join(folder, 'mounted');
     mkdirSync(target);
-    const script = `mount -t tmpfs none ${target} && touch ${target}/x && echo $DSEC_TEST_PRIVATE_MOUNTS`;
+    const script = `mount -t tmpfs none ${target} && touch ${target}/x && echo $DSEC_TEST_PRIVATE_MOUNTS $(readlink /proc/self/ns/mnt)`;
     const steps: SuiteStep[] = [
       { name: 'step', command: ['bash', '-c', script], counts: 'itself' },
     ];
     const suite = { name: 'sample', about: '', limitS: 20, steps, privateMounts: true };
     expect(short(await runSuite(suite, context))).toEqual(['passed step']);
-    expect(readFileSync(join(context.root, '.cache/test/sample.log'), 'utf8')).toBe('1\n');
+    const log = readFileSync(join(context.root, '.cache/test/sample.log'), 'utf8');
+    const [told, own] = log.trim().split(' ');
+    expect(told).toBe(own);
+    expect(told).not.toBe(readlinkSync('/proc/self/ns/mnt'));
     expect(existsSync(join(target, 'x'))).toBe(false);
   });
 });

@@ -8,8 +8,8 @@ import { join } from 'node:path';
  * @property {string} about What it shows.
  * @property {number} limitS How long it may take; ten times as much with `--long`.
  * @property {readonly SuiteStep[]} steps Run one after another.
- * @property {boolean} [privateMounts] Runs in a mount namespace of its own, with DSEC_TEST_PRIVATE_MOUNTS=1 (needs
- *   root; tests that mount skip themselves without it).
+ * @property {boolean} [privateMounts] Runs in a mount namespace of its own (needs root). DSEC_TEST_PRIVATE_MOUNTS
+ *   then names it, as in `readlink /proc/self/ns/mnt`; tests that mount skip themselves elsewhere.
  */
 
 /**

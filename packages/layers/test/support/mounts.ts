@@ -6,7 +6,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { MountForm } from '../../src/mount-plan.ts';
 
 export const isRoot = process.getuid?.() === 0;
-const RERUN = 'DSEC_TEST_RERUN';
+/** The mount namespace that was made for tests; tools/test.mjs sets it too. */
+const RERUN = 'DSEC_TEST_PRIVATE_MOUNTS';
 
 /** Whether this test file already runs in a mount namespace made for it. */
 export const canMount = isRoot && process.env[RERUN] === readlinkSync('/proc/self/ns/mnt');
