@@ -68,12 +68,17 @@ export function openBlobIndex(blobId: Digest, index: Uint8Array): BlobIndex {
   };
 }
 
+/** The positions of an index's chunks in the order of their blocks. */
+export function positionsByBlock(index: BlobIndex): Uint32Array {
+  const blocks = Uint32Array.from({ length: index.count }, (_, at) => index.chunk(at).block);
+  const order = blocks.map((_, position) => position);
+  return order.sort((a, b) => (blocks[a] as number) - (blocks[b] as number));
+}
+
 /** Reads every chunk of a blob and throws `data-loss` at the first that is not what the index says. */
 export function verifyBlob(index: BlobIndex, data: ByteSource): void {
   if (data.sizeBytes < index.blocks * BLOCK_BYTES) throw lost(index.blobId, 'it is cut short');
-  const order = Uint32Array.from({ length: index.count }, (_, position) => position);
-  order.sort((a, b) => index.chunk(a).block - index.chunk(b).block);
-  for (const position of order) {
+  for (const position of positionsByBlock(index)) {
     const { digest, block, blocks } = index.chunk(position);
     const bytes = data.read(block * BLOCK_BYTES, blocks * BLOCK_BYTES);
     if (!createHash('sha256').update(bytes).digest().equals(digest)) {

@@ -50,35 +50,35 @@ export function assertReady(build: Build): void {
 
 /** Makes the directories on the way, in place of what is there and is none. */
 export function openSpot(build: Build, path: ByteString): Spot {
-  assertReady(build);
-  const names = splitPath(path, build.limits.depthMax);
-  const last = names.pop();
-  if (last === undefined) throw invalid(path, 'the root is a directory');
-  let directory = build.root;
-  for (const name of names) {
-    const entry = directory.children.get(name);
-    if (entry?.inode.kind === 'directory') {
-      directory = entry.inode;
-    } else {
-      build.budget.addEntry(path);
-      directory = newDirectoryAt(build, { directory, name, entry }, IMPLICIT_DIRECTORY);
-    }
-  }
-  return { directory, name: last, entry: directory.children.get(last) };
+  const spot = walkTo(build, path, (missing) => {
+    build.budget.addEntry(path);
+    return newDirectoryAt(build, missing, IMPLICIT_DIRECTORY);
+  });
+  if (spot === undefined) throw invalid(path, 'the root is a directory');
+  return spot;
 }
 
-/** Like `openSpot`, but changes nothing: undefined where a directory on the way is missing. */
+/** Changes nothing: undefined where a directory on the way is missing, and for the root. */
 export function findSpot(build: Build, path: ByteString): Spot | undefined {
+  return walkTo(build, path, () => undefined);
+}
+
+function walkTo(
+  build: Build,
+  path: ByteString,
+  onMissing: (spot: Spot) => DirectoryInode | undefined,
+): Spot | undefined {
   assertReady(build);
   const names = splitPath(path, build.limits.depthMax);
   const last = names.pop();
-  if (last === undefined) return undefined;
-  let directory = build.root;
+  let directory: DirectoryInode | undefined = build.root;
   for (const name of names) {
-    const inode = directory.children.get(name)?.inode;
-    if (inode?.kind !== 'directory') return undefined;
-    directory = inode;
+    const entry: Entry | undefined = directory.children.get(name);
+    directory =
+      entry?.inode.kind === 'directory' ? entry.inode : onMissing({ directory, name, entry });
+    if (directory === undefined) return undefined;
   }
+  if (last === undefined) return undefined;
   return { directory, name: last, entry: directory.children.get(last) };
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Digest, DsecError } from '@dsec/std';
-import type { BlobIndex } from './blob-index.ts';
+import { type BlobIndex, positionsByBlock } from './blob-index.ts';
 import { type ChunkList, createChunkList } from './chunk-list.ts';
 import { type ByteSource, bytesAt, damaged } from './image.ts';
 import { loadTree } from './load.ts';
@@ -48,8 +48,7 @@ function digestTree(layer: ValidLayer, digestOf: DigestOf): Digest {
 }
 
 function chunksByBlock(index: BlobIndex): (block: number, blocks: number) => Buffer | undefined {
-  const order = Uint32Array.from({ length: index.count }, (_, position) => position);
-  order.sort((a, b) => index.chunk(a).block - index.chunk(b).block);
+  const order = positionsByBlock(index);
   return (block, blocks) => {
     let low = 0;
     let high = order.length;
