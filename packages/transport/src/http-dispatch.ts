@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import {
   check,
   IDEMPOTENCY_HEADER,
@@ -6,10 +7,11 @@ import {
   parseQuery,
   type Route,
 } from '@dsec/protocol';
-import { asDsecError, type Digest, DsecError } from '@dsec/std';
+import { type Digest, DsecError } from '@dsec/std';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CallLifetimes } from './call-lifetimes.ts';
 import { sendAnswer } from './http-answer.ts';
+import { failureOf } from './http-errors.ts';
 import { hasBody } from './http-guard.ts';
 import type { Authorizer, Call, RequestFacts } from './http-routes.ts';
 import { TRACEPARENT_HEADER, traceparentOf } from './trace.ts';
@@ -32,6 +34,7 @@ export interface Dispatch<Principal> {
   readonly bodyDigestOf: (request: FastifyRequest) => Digest | undefined;
   readonly lifetimes: CallLifetimes;
   readonly upgrades: WebSocketUpgrades;
+  readonly onFault: (error: DsecError, requestId: string) => void;
 }
 
 /** One request from its route to its answer: who calls, does it fit the route, the handler, the answer. */
@@ -68,10 +71,14 @@ export async function dispatch<Principal>(
   }
   const channel = await parts.upgrades.accept(request.raw, reply.raw);
   reply.hijack();
-  await handler(input, call, channel).then(
-    () => channel.close(),
-    (thrown) => channel.close(asDsecError(thrown)),
-  );
+  try {
+    await handler(input, call, channel);
+    await channel.close();
+  } catch (thrown) {
+    const { error, told } = failureOf(thrown, request.id);
+    if (error.code === 'internal') parts.onFault(error, request.id);
+    await channel.close(told);
+  }
   return reply;
 }
 
@@ -80,12 +87,21 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
     case 'json':
       return check(route.body.schema, request.body, 'body');
     case 'bytes':
-      return request.raw;
+      return bytesOf(request.raw);
     default:
       if (hasBody(request.raw)) {
         throw new DsecError('invalid-argument', 'this operation takes no body');
       }
       return undefined;
+  }
+}
+
+/** Leaving this loop leaves the connection intact, so that an answer can still be sent. */
+async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+  } catch (cause) {
+    throw new DsecError('cancelled', 'the caller is gone', { cause });
   }
 }
 

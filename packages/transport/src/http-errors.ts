@@ -1,10 +1,9 @@
 import { asDsecError, DsecError, type ErrorCode, toErrorBody } from '@dsec/std';
 
-/** What a failed request is answered with. */
-export interface HttpFailure {
+export interface Failure {
   readonly error: DsecError;
-  /** The body as JSON. Faults of our own tell nothing but the request id. */
-  readonly json: string;
+  /** What the caller gets to know: of a fault of our own nothing but the request id. */
+  readonly told: DsecError;
 }
 
 /** Fastify's own refusals, by the prefix of their code, in the terms of the error table. */
@@ -17,11 +16,11 @@ const FRAMEWORK_CODES: readonly (readonly [prefix: string, code: ErrorCode])[] =
 ];
 
 /** Turns whatever a route threw into what the caller is told. */
-export function httpFailure(thrown: unknown, requestId: string): HttpFailure {
+export function failureOf(thrown: unknown, requestId: string): Failure {
   const error = translate(thrown);
-  if (error.code !== 'internal') return { error, json: JSON.stringify(toErrorBody(error)) };
-  const shown = new DsecError('internal', 'a fault in DSec', { details: { requestId } });
-  return { error, json: JSON.stringify(toErrorBody(shown)) };
+  if (error.code !== 'internal') return { error, told: error };
+  const told = new DsecError('internal', 'a fault in DSec', { details: { requestId } });
+  return { error, told };
 }
 
 function translate(thrown: unknown): DsecError {

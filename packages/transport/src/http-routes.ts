@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
 import type { BodyOf, HeaderName, ParamsOf, QueryOf, ReplyOf, Route } from '@dsec/protocol';
 import type { Digest } from '@dsec/std';
 import type { WebSocketChannel } from './websocket-channel.ts';
@@ -42,8 +41,13 @@ export interface Call<Principal> extends RequestFacts {
 export interface RouteInput<R extends Route> {
   readonly params: ParamsOf<R>;
   readonly query: QueryOf<R>;
-  /** The checked JSON; for a route of bytes the stream, which is read as fast as the handler takes it. */
-  readonly body: R['body'] extends { readonly kind: 'bytes' } ? Readable : BodyOf<R>;
+  /**
+   * The checked JSON; for a route of bytes the stream, read as fast as the handler takes it. It
+   * throws `cancelled` when the caller breaks off.
+   */
+  readonly body: R['body'] extends { readonly kind: 'bytes' }
+    ? AsyncIterable<Uint8Array>
+    : BodyOf<R>;
 }
 
 export interface BytesAnswer {

@@ -1,11 +1,11 @@
 import type { Server } from 'node:http';
 import { type Route, routerPath } from '@dsec/protocol';
-import { type Digest, DsecError, SECOND_MS } from '@dsec/std';
+import { type Digest, DsecError, SECOND_MS, toErrorBody } from '@dsec/std';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type CallLifetimes, createCallLifetimes } from './call-lifetimes.ts';
 import { sha256Of } from './digest.ts';
 import { type AnyHandler, dispatch } from './http-dispatch.ts';
-import { httpFailure } from './http-errors.ts';
+import { failureOf } from './http-errors.ts';
 import { checkRequest, type Guard } from './http-guard.ts';
 import { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
 import { createRawServer, type ListenAddress, listen, loopbackHosts } from './http-listener.ts';
@@ -90,8 +90,7 @@ function createApp(limits: HttpServerLimits, serverFactory: () => Server) {
     genReqId: (request) => requestIdOf(request.headers[REQUEST_ID_HEADER]),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) => {
-      const { error: told, json } = httpFailure(error, request.id);
-      sendJson(reply as FastifyReply, told.status, json);
+      sendError(reply as FastifyReply, failureOf(error, request.id).told);
     },
   });
   app.removeContentTypeParser('text/plain');
@@ -130,16 +129,17 @@ function addHooks<Table extends RouteTable, Principal>(
     throw new DsecError('not-found', 'there is no such operation');
   });
   app.setErrorHandler(async (thrown, request, reply) => {
-    const { error, json } = httpFailure(thrown, request.id);
+    const { error, told } = failureOf(thrown, request.id);
     if (error.code === 'internal') options.onFault?.(error, request.id);
     // The rest of a body is read for a while instead, so that the caller gets to see the answer.
     reply.removeHeader('connection');
-    return sendJson(reply, error.status, json);
+    return sendError(reply, told);
   });
 }
 
-function sendJson(reply: FastifyReply, status: number, json: string): FastifyReply {
-  return reply.code(status).type('application/json').send(json);
+function sendError(reply: FastifyReply, error: DsecError): FastifyReply {
+  const json = JSON.stringify(toErrorBody(error));
+  return reply.code(error.status).type('application/json').send(json);
 }
 
 const isStream = (request: FastifyRequest): boolean =>
@@ -158,7 +158,9 @@ function registerRoutes<Table extends RouteTable, Principal>(
     if (handler === undefined) return;
     const { authorize } = options;
     const bodyDigestOf = (request: FastifyRequest) => digests.get(request);
-    const parts = { operation, route, handler, authorize, bodyDigestOf, lifetimes, upgrades };
+    const onFault = options.onFault ?? (() => {});
+    const common = { authorize, bodyDigestOf, lifetimes, upgrades, onFault };
+    const parts = { operation, route, handler, ...common };
     scope.route({
       method: route.method,
       url: routerPath(route),

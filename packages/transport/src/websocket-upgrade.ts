@@ -1,4 +1,5 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DsecError } from '@dsec/std';
 import { WebSocketServer } from 'ws';
@@ -44,8 +45,8 @@ export function createWebSocketUpgrades(
     socket.on('error', () => socket.destroy());
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
-    response.on('finish', () => socket.end());
-    response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
+    response.on('finish', () => (socket as Socket).destroySoon());
+    response.assignSocket(socket as Socket);
     route(request, response);
   });
 
@@ -57,7 +58,7 @@ export function createWebSocketUpgrades(
       }
       const { socket, head } = waiting;
       if (socket.destroyed) throw new DsecError('cancelled', 'the caller is gone');
-      response.detachSocket(socket as Parameters<ServerResponse['detachSocket']>[0]);
+      response.detachSocket(socket as Socket);
       return new Promise((resolve, reject) => {
         socket.once('close', () => reject(new DsecError('cancelled', 'the caller is gone')));
         upgrader.handleUpgrade(request, socket, head, (webSocket) => {

@@ -233,6 +233,41 @@ describe('HTTP server', () => {
     expect(reply.endsWith('0\r\n\r\n')).toBe(false);
   });
 
+  it('answers an upload that its handler breaks off', async () => {
+    let cut: string | undefined;
+    let begun = 0;
+    const { baseUrl, port } = await startServer({
+      upload: async ({ params, body }) => {
+        begun += 1;
+        try {
+          for await (const _ of body) {
+            if (params.id === 'enough') throw new DsecError('quota-exceeded', 'enough');
+          }
+        } catch (thrown) {
+          cut = (thrown as DsecError).code;
+          throw thrown;
+        }
+        return { text: '' };
+      },
+    });
+    const client = createHttpClient({ baseUrl });
+    stopLater(() => client.close());
+    const target = '/v1/things/enough/bytes';
+    const body = Buffer.alloc(8 * MIB);
+    await expect(
+      client.read({ method: 'PUT', target, isIdempotent: false, body }),
+    ).rejects.toMatchObject({ code: 'quota-exceeded' });
+    const socket = await rawConnection(port);
+    socket.write(
+      'PUT /v1/things/abc/bytes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n12',
+    );
+    cut = undefined;
+    await until(() => begun === 2);
+    socket.destroy();
+    await until(() => cut !== undefined);
+    expect(cut).toBe('cancelled');
+  });
+
   it('tells a handler that its caller is gone', async () => {
     let signal: AbortSignal | undefined;
     const { port } = await startServer({

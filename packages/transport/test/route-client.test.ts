@@ -34,7 +34,7 @@ describe('callRoute', () => {
       remove: async () => undefined,
       poke: async () => 'poked \u00e9',
       upload: async ({ body }) => {
-        const chunks: Buffer[] = [];
+        const chunks: Uint8Array[] = [];
         for await (const chunk of body) chunks.push(chunk);
         return { text: Buffer.concat(chunks).toString() };
       },

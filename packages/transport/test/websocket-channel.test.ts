@@ -81,6 +81,18 @@ describe('WebSocket channel', () => {
     await expect(client.send('x')).rejects.toMatchObject(expected);
   });
 
+  it('hides what a fault of its handler says', async () => {
+    const faults: string[] = [];
+    const { connect, release } = await serve(
+      {},
+      { onFault: (error) => faults.push(error.message) },
+    );
+    const client = await connect();
+    release(new Error('secret detail') as DsecError);
+    expect(await client.closed).toMatchObject({ code: 'internal', message: 'a fault in DSec' });
+    expect(faults).toEqual(['secret detail']);
+  });
+
   it('tells the handler how its caller left', async () => {
     const { connect, channel } = await serve();
     const client = await connect();
