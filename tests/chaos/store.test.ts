@@ -10,6 +10,8 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 const LONG = process.env.DSEC_TEST_LONG === '1';
 const SEED = Number(process.env.SEED ?? 1);
 const WRITES = 1000;
+/** A killed writer's file is opened by the next one, so that damage would add up. */
+const ROUNDS_PER_FILE = 8;
 
 let directory: string;
 let path: string;
@@ -34,9 +36,13 @@ describe('SQLite store', () => {
     timeout: 1_800_000,
   }, async () => {
     const random = createSeededRandom(SEED);
-    const acknowledged: string[] = [];
+    let acknowledged: string[] = [];
     let killed = 0;
     for (let round = 0; round < (LONG ? 100 : 8); round += 1) {
+      if (round % ROUNDS_PER_FILE === 0) {
+        path = join(directory, `${round}.db`);
+        acknowledged = [];
+      }
       const { lines, signal } = await writeUntilKilled(String(round), random.int(WRITES));
       acknowledged.push(...lines);
       if (signal === 'SIGKILL') killed += 1;

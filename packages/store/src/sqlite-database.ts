@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import { DsecError, MIB } from '@dsec/std';
+import { DsecError, type ErrorCode, MIB } from '@dsec/std';
 import Database from 'better-sqlite3';
 
 export type Sqlite = Database.Database;
@@ -116,16 +116,25 @@ export function isBusy(thrown: unknown): boolean {
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }
 
-/** SQLite's result codes in the terms of the seam. */
+/** SQLite's result codes, by their beginning, in the terms of the seam. */
+const CODES: readonly (readonly [prefix: string, code: ErrorCode])[] = [
+  ['SQLITE_BUSY', 'unavailable'],
+  ['SQLITE_LOCKED', 'unavailable'],
+  ['SQLITE_FULL', 'storage-full'],
+  ['SQLITE_CORRUPT', 'data-loss'],
+  ['SQLITE_NOTADB', 'data-loss'],
+  // Whether a write whose flush failed is there after all, nobody can say.
+  ['SQLITE_IOERR', 'unavailable'],
+  ['SQLITE_CANTOPEN', 'unavailable'],
+  ['SQLITE_READONLY', 'permission-denied'],
+];
+
+/** An error of SQLite as a `DsecError`; anything else unchanged. */
 export function sqliteError(thrown: unknown): unknown {
-  const code = sqliteCode(thrown);
-  const message = `the store file: ${code}`;
-  if (isBusy(thrown)) return new DsecError('unavailable', message, { cause: thrown });
-  if (code === 'SQLITE_FULL') return new DsecError('storage-full', message, { cause: thrown });
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
-    return new DsecError('data-loss', message, { cause: thrown });
-  }
-  return thrown;
+  const sqlite = sqliteCode(thrown);
+  const known = CODES.find(([prefix]) => sqlite.startsWith(prefix));
+  if (known === undefined) return thrown;
+  return new DsecError(known[1], `the store file: ${sqlite}`, { cause: thrown });
 }
 
 function sqliteCode(thrown: unknown): string {
