@@ -1,7 +1,13 @@
 /** The state of a layer that is being built, and the rules by which entries meet in its tree. */
 import { assert } from '@dsec/std';
 import type { ChunkStore } from './chunk-store.ts';
-import { checkAttributes, type ImportBudget, invalid, splitPath } from './entry-checks.ts';
+import {
+  checkAttributes,
+  type ImportBudget,
+  invalid,
+  overLimit,
+  splitPath,
+} from './entry-checks.ts';
 import type { FileKind } from './format.ts';
 import type { BuilderLimits, ByteString, InodeAttributes } from './model.ts';
 import {
@@ -97,6 +103,8 @@ export function takeHead(
   build.budget.addEntry(path);
   const { mode, uid, gid, mtimeSec, mtimeNsec } = attributes;
   const xattrs = build.pool.intern(build.budget.addXattrs(path, kind, attributes.xattrs));
+  const { xattrBytesMax } = build.limits;
+  if (build.pool.memoryBytes > xattrBytesMax) throw overLimit(path, 'xattrBytesMax', xattrBytesMax);
   return { mode, uid, gid, mtimeSec, mtimeNsec, xattrs };
 }
 

@@ -64,6 +64,7 @@ export function createLayerBuilder(options: BuilderOptions): LayerBuilder {
     symlink(path, attributes, target) {
       checkTarget(path, target);
       const head = takeHead(build, path, 'symlink', attributes);
+      build.budget.addTarget(path, target);
       put(build, openSpot(build, path), newSymlink(head, target));
     },
     hardLink: (path, target) => addHardLink(build, path, target),

@@ -36,7 +36,7 @@ export function invalid(path: ByteString, problem: string): DsecError {
   return new DsecError('import-invalid', `${showPath(path)}: ${problem}`);
 }
 
-function overLimit(path: ByteString, limit: string, value: number): DsecError {
+export function overLimit(path: ByteString, limit: string, value: number): DsecError {
   return new DsecError('import-limit', `${showPath(path)}: more than ${limit} = ${value}`, {
     details: { limit, value },
   });
@@ -91,6 +91,8 @@ export interface ImportBudget {
   readonly entries: number;
   readonly droppedXattrs: number;
   addEntry(path: ByteString): void;
+  /** What a symlink holds in memory until it is encoded. */
+  addTarget(path: ByteString, target: ByteString): void;
   addFile(path: ByteString, sizeBytes: number): void;
   /** The xattrs that are kept. */
   addXattrs(
@@ -103,9 +105,17 @@ export interface ImportBudget {
 export function createImportBudget(limits: BuilderLimits): ImportBudget {
   let entries = 0;
   let contentBytes = 0;
-  let indexBytes = 0;
+  let metaBytes = 0;
   let xattrBytes = 0;
   let droppedXattrs = 0;
+
+  /** The image will at least be as large as what it must name: refused before that fills the memory. */
+  const addMeta = (path: ByteString, bytes: number) => {
+    metaBytes += bytes;
+    if (metaBytes > limits.metaBytesMax) {
+      throw overLimit(path, 'metaBytesMax', limits.metaBytesMax);
+    }
+  };
 
   return {
     get entries() {
@@ -117,20 +127,20 @@ export function createImportBudget(limits: BuilderLimits): ImportBudget {
     addEntry(path) {
       entries += 1;
       if (entries > limits.entriesMax) throw overLimit(path, 'entriesMax', limits.entriesMax);
+      addMeta(path, path.length - path.lastIndexOf('/') - 1);
     },
+    addTarget: (path, target) => addMeta(path, target.length),
     addFile(path, sizeBytes) {
       if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
         throw invalid(path, `size ${sizeBytes} is out of range`);
       }
       contentBytes += sizeBytes;
-      indexBytes += chunksOf(sizeBytes) * 8;
       if (sizeBytes > limits.fileBytesMax)
         throw overLimit(path, 'fileBytesMax', limits.fileBytesMax);
       if (contentBytes > limits.contentBytesMax) {
         throw overLimit(path, 'contentBytesMax', limits.contentBytesMax);
       }
-      if (indexBytes > limits.metaBytesMax)
-        throw overLimit(path, 'metaBytesMax', limits.metaBytesMax);
+      addMeta(path, chunksOf(sizeBytes) * 8);
     },
     addXattrs(path, kind, xattrs) {
       const kept: [ByteString, Uint8Array][] = [];

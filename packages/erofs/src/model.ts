@@ -120,8 +120,9 @@ export interface BuilderLimits {
   readonly depthMax: number;
   /** Sum of the value and name lengths of one inode's xattrs. */
   readonly xattrBytesPerInodeMax: number;
+  /** Sum of those of all inodes, and the memory that the different ones among them take. */
   readonly xattrBytesMax: number;
-  /** Encoded metadata. */
+  /** Encoded metadata; names, link targets and chunks count while the tree grows. */
   readonly metaBytesMax: number;
 }
 

@@ -57,7 +57,7 @@ export function createTreeEditor(onFileGone: (file: FileInode) => void): TreeEdi
       // First, since the inode may live in what is replaced.
       if (inode.kind !== 'directory') inode.names += 1;
       unlink(directory, name);
-      directory.children.set(name, { inode, layer });
+      directory.children.set(ownCopy(name), { inode, layer });
     },
     unlink,
     pruneEarlier(directory, layer) {
@@ -71,4 +71,9 @@ export function createTreeEditor(onFileGone: (file: FileInode) => void): TreeEdi
       for (const each of directories.reverse()) if (each.prunedLayer < layer) pruneOne(each, layer);
     },
   };
+}
+
+/** A part of a longer string keeps all of it in memory, and a name is a part of a path. */
+function ownCopy(name: ByteString): ByteString {
+  return Buffer.from(name, 'latin1').toString('latin1');
 }

@@ -144,6 +144,32 @@ describe('limits', () => {
     expect(limited(change, fill)).toMatch(/^import-limit: /);
   });
 
+  it('on memory hold while it fills, not only when the layer is encoded', () => {
+    const refusedAt = (
+      change: Partial<typeof LIMITS>,
+      add: (b: LayerBuilder, n: number) => void,
+    ) => {
+      let added = 0;
+      const refused = limited(change, (b) => {
+        for (; added < 1000; added += 1) add(b, added);
+      });
+      expect(refused).toMatch(/^import-limit: /);
+      return added;
+    };
+    const names = refusedAt({ metaBytesMax: 2 ** 16 }, (b, n) => {
+      b.fifo(`${n}`.padEnd(255, 'x'), attributes());
+    });
+    expect(names).toBe(Math.floor(2 ** 16 / 255));
+    const targets = refusedAt({ metaBytesMax: 2 ** 16 }, (b, n) => {
+      b.symlink(`${n}`, attributes(), 't'.repeat(1000));
+    });
+    expect(targets).toBeLessThan(66);
+    const tiny = refusedAt({ xattrBytesMax: 2 ** 16 }, (b, n) => {
+      addFile(b, `${n}`, '', { xattrs: xattrs({ [`user.${n}`]: '' }) });
+    });
+    expect(tiny).toBeLessThan(150);
+  });
+
   it('of the format hold whatever the caller allows', () => {
     const many = Object.fromEntries(
       Array.from({ length: 5 }, (_, n) => [`user.${n}`, 'x'.repeat(60_000)]),
