@@ -30,20 +30,21 @@ export interface ImportLimits extends BuilderLimits {
 }
 
 /**
- * Far above every image that people publish (the largest common ones hold 500,000 files in 60 GiB), and low enough that
- * a hostile one ends early. `expansionMax`: software packs 2 to 20 times, and deflate cannot pass 1,032, so a limit
- * above that would never meet a gzip bomb. `zstdWindowBytesMax` is what `zstd -d` accepts by itself.
+ * Above nearly every image that people publish, and low enough that a hostile one ends early and in less than 256 MiB of
+ * memory; an import needs about 300 bytes for a file and 600 for a directory. `expansionMax`: software packs 2 to 20 times, and deflate cannot
+ * pass 1,032, so a limit above that would never meet a gzip bomb. `zstdWindowBytesMax` is what `zstd -d` accepts by
+ * itself.
  */
 export const IMPORT_LIMITS_DEFAULT: ImportLimits = {
-  entriesMax: 1_000_000,
-  contentBytesMax: 256 * GIB,
+  entriesMax: 300_000,
+  contentBytesMax: 128 * GIB,
   fileBytesMax: 64 * GIB,
   depthMax: 1024,
   xattrBytesPerInodeMax: 64 * KIB,
-  xattrBytesMax: 64 * MIB,
-  metaBytesMax: 512 * MIB,
-  headersMax: 4_000_000,
-  streamBytesMax: 256 * GIB,
+  xattrBytesMax: 32 * MIB,
+  metaBytesMax: 64 * MIB,
+  headersMax: 2_000_000,
+  streamBytesMax: 128 * GIB,
   expansionMax: 256,
   expansionFreeBytes: 64 * MIB,
   zstdWindowBytesMax: 128 * MIB,
