@@ -24,16 +24,23 @@ async function run(job: WorkerJob): Promise<WorkerResults[keyof WorkerResults]> 
       return null;
     }
     case 'import': {
+      yieldToSandboxes();
       const { runImport } = await import('./import-job.ts');
       return runImport(job, report);
     }
     case 'verify': {
+      yieldToSandboxes();
       const { verifyStoredLayer } = await import('./verify-job.ts');
       return verifyStoredLayer({ root: job.storeRoot }, job.layerId, report);
     }
     default:
       return assertNever(job);
   }
+}
+
+/** Builds and checks take what is left over; a sandbox is waiting for a layer that is prepared. */
+function yieldToSandboxes(): void {
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
 function createReporter(): (progress: LayerProgress) => void {
@@ -63,7 +70,6 @@ function endWithParent(): void {
 }
 
 endWithParent();
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 process.once('message', (job: WorkerJob) => {
   run(job)
     .then(

@@ -200,12 +200,20 @@ async function linkRef(
       await link(staged.path, file);
       return undefined;
     } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw asDsecError(thrown);
+      if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw linkError(thrown);
     }
     const existing = await checkRefIsFree(store, ref, staged.record);
     if (existing !== undefined) return existing;
   }
   throw new DsecError('conflict', `${formatLayerRef(ref)} is being created and removed at once`);
+}
+
+/** Refs are created by link(2), which some FUSE and FAT file systems lack; they call that EPERM. */
+function linkError(thrown: unknown): DsecError {
+  const code = (thrown as NodeJS.ErrnoException).code ?? '';
+  if (!['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'].includes(code)) return asDsecError(thrown);
+  const message = 'the file system of the store has no hard links; refs need them';
+  return new DsecError('unsupported', message, { cause: thrown });
 }
 
 async function listVersions(store: LayerStore, kind: LayerKind, name: string): Promise<string[]> {

@@ -38,6 +38,7 @@ export async function runInWorker<Type extends WorkerJob['type']>(
   const worker = fork(WORKER_ENTRY, [], {
     detached: true,
     execArgv: [],
+    serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc', options.inheritFd ?? 'ignore'],
   });
   const kill = () => killGroup(worker);
