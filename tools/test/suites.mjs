@@ -119,7 +119,7 @@ export function suites(long) {
     {
       name: 'integration',
       about: 'packages together on this kernel, with real mounts',
-      limitS: 600,
+      limitS: 900,
       privateMounts: true,
       steps: [vitest('integration')],
     },
