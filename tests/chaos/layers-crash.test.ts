@@ -176,12 +176,17 @@ it('ends the worker when the process that wants the layer is gone', async () => 
   const store = await newStore();
   const importer = startImport(store);
   let workers: number[] = [];
+  let done = false;
+  const ended = importer.ended.finally(() => {
+    done = true;
+  });
   while (workers.length === 0) {
     await setTimeout(5);
     workers = childrenOf(importer.pid);
+    expect(done, 'the importer starts a worker').toBe(false);
   }
   killIfAlive(importer.pid);
-  await importer.ended;
+  await ended;
   for (const pid of workers) {
     while (existsSync(`/proc/${pid}/exe`)) await setTimeout(5);
   }
