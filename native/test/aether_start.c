@@ -76,7 +76,9 @@ static pid_t make_namespace(void)
 		die("pipe");
 	pid = fork();
 	if (pid == 0) {
-		if (unshare(CLONE_NEWUSER) || write(ready[1], &byte, 1) != 1)
+		/* A change of user hides the maps from all but the host's root. */
+		if (unshare(CLONE_NEWUSER) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || write(ready[1], &byte, 1) != 1)
 			die("unshare");
 		pause();
 	}
@@ -143,7 +145,7 @@ static void enter_namespaces(void)
 		die("seteuid");
 	snprintf(map, sizeof(map), "0 0 %d\n", RANGE_COUNT);
 	fd = take_namespace(child, map);
-	if (dup2(fd, NAMESPACE_FD) < 0)
+	if (dup2(fd, NAMESPACE_FD) < 0 || fcntl(NAMESPACE_FD, F_SETFD, 0))
 		die("dup2");
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) ||
 	    setresgid(RANGE_COUNT, RANGE_COUNT, RANGE_COUNT) ||
