@@ -42,7 +42,7 @@ export const IMPORT_LIMITS_DEFAULT: ImportLimits = {
   depthMax: 1024,
   xattrBytesPerInodeMax: 64 * KIB,
   xattrBytesMax: 32 * MIB,
-  metaBytesMax: 64 * MIB,
+  metaBytesMax: 48 * MIB,
   headersMax: 2_000_000,
   streamBytesMax: 128 * GIB,
   expansionMax: 256,

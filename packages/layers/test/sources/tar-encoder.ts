@@ -51,7 +51,8 @@ export function tarHeader(fields: HeaderFields): Buffer {
 /** Sets the checksum field, to what is right unless told otherwise. */
 export function withChecksum(block: Buffer, checksum?: number): Buffer {
   block.fill(0x20, 148, 156);
-  const sum = block.subarray(0, BLOCK_BYTES).reduce((total, byte) => total + byte, 0);
+  let sum = 0;
+  for (let i = 0; i < BLOCK_BYTES; i += 1) sum += block[i] ?? 0;
   block.write(`${(checksum ?? sum).toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
   return block;
 }
