@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { importSourceOf } from '../src/commands/layer-source.ts';
+import { importLimitsOf, importSourceOf } from '../src/commands/layer-source.ts';
 
 describe('importSourceOf', () => {
   it.each([
@@ -26,5 +26,26 @@ describe('importSourceOf', () => {
   it('refuses a type that it does not know, and an image on standard input', () => {
     expect(() => importSourceOf('/x', { type: 'zip' })).toThrowError(/--type is one of/);
     expect(() => importSourceOf('-', { type: 'docker-archive' })).toThrowError(/standard input/);
+  });
+});
+
+describe('importLimitsOf', () => {
+  it('reads pairs of a limit and a number', () => {
+    expect(importLimitsOf([])).toEqual({});
+    expect(importLimitsOf(['entriesMax=2000000', 'depthMax=9'])).toEqual({
+      entriesMax: 2_000_000,
+      depthMax: 9,
+    });
+  });
+
+  it.each([
+    'entries=1',
+    '__proto__=1',
+    'entriesMax',
+    'entriesMax=',
+    'entriesMax=-1',
+    'depthMax=1e3',
+  ])('refuses %s', (pair) => {
+    expect(() => importLimitsOf([pair])).toThrowError(/--limit/);
   });
 });

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { ImportSource } from '@dsec/layers';
+import { IMPORT_LIMITS_DEFAULT, type ImportLimits, type ImportSource } from '@dsec/layers';
 import { DsecError } from '@dsec/std';
 
 export interface SourceOptions {
@@ -41,4 +41,22 @@ export function importSourceOf(path: string, options: SourceOptions): ImportSour
         '--type is one of auto, tar, directory, oci-layout, docker-archive',
       );
   }
+}
+
+/** Parses `name=value` pairs; the names are those of the import limits, the values whole numbers. */
+export function importLimitsOf(pairs: readonly string[]): Partial<ImportLimits> {
+  const limits: Record<string, number> = {};
+  for (const pair of pairs) {
+    const [name = '', text = ''] = pair.split('=', 2);
+    if (!Object.hasOwn(IMPORT_LIMITS_DEFAULT, name)) {
+      const names = Object.keys(IMPORT_LIMITS_DEFAULT).join(', ');
+      throw new DsecError('invalid-argument', `--limit takes name=value; the names are ${names}`);
+    }
+    const value = Number(text);
+    if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(value)) {
+      throw new DsecError('invalid-argument', `--limit ${name} takes a whole number`);
+    }
+    limits[name] = value;
+  }
+  return limits;
 }

@@ -18,7 +18,7 @@ import type { Command } from 'commander';
 import { makeStateDirectory } from '../config.ts';
 import { createByteProgress, printJson, renderTable } from '../output.ts';
 import { globalOptions, withInterrupt } from './globals.ts';
-import { importSourceOf, type SourceOptions } from './layer-source.ts';
+import { importLimitsOf, importSourceOf, type SourceOptions } from './layer-source.ts';
 
 export function addLayerCommands(program: Command): void {
   const layer = program.command('layer').description('make, list and check layers');
@@ -75,6 +75,7 @@ function addImport(layer: Command): void {
     .option('--reference <name>', 'which image of an archive that holds several')
     .option('--overlay-upper', 'the directory is the upper of an overlay: keep its whiteouts')
     .option('--dedup <ref...>', 'layers whose data the new one may share')
+    .option('--limit <name=value...>', 'another import limit, such as entriesMax=2000000')
     .action(async (text: string, path: string, options: ImportFlags, command: Command) => {
       const { json, paths } = globalOptions(command);
       const ref = parseLayerRef(text);
@@ -89,6 +90,7 @@ function addImport(layer: Command): void {
           source,
           signal,
           dedup: options.dedup ?? [],
+          limits: importLimitsOf(options.limit ?? []),
           onProgress: ({ bytes, bytesTotal, entries }) =>
             progress.update(bytes, bytesTotal ?? undefined, `${entries} entries`),
         }),
@@ -101,6 +103,7 @@ function addImport(layer: Command): void {
 
 interface ImportFlags extends SourceOptions {
   readonly dedup?: string[];
+  readonly limit?: string[];
 }
 
 function addVerify(layer: Command): void {
