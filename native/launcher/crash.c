@@ -1,0 +1,59 @@
+#include "crash.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const names[CRASH_POINTS] = {
+	[CRASH_SPAWN_CHECKED] = "spawn-checked",
+	[CRASH_SPAWN_CGROUP] = "spawn-cgroup",
+	[CRASH_SPAWN_SOCKET] = "spawn-socket",
+	[CRASH_SPAWN_CLONED] = "spawn-cloned",
+	[CRASH_SPAWN_READY] = "spawn-ready",
+	[CRASH_KILL_WRITTEN] = "kill-written",
+	[CRASH_EXIT_SEEN] = "exit-seen",
+	[CRASH_RELEASE_SOCKET] = "release-socket",
+	[CRASH_RELEASE_CGROUP] = "release-cgroup",
+	[CRASH_RELEASE_UPPER] = "release-upper",
+	[CRASH_LAYER_COPIED] = "layer-copied",
+	[CRASH_LAYER_PLACED] = "layer-placed",
+	[CRASH_LAYER_MOUNTED] = "layer-mounted",
+	[CRASH_LAYER_UNUSED] = "layer-unused",
+};
+
+static int armed = -1;
+static unsigned long hits_left;
+static pid_t launcher;
+
+void crash_arm(void)
+{
+	const char *wanted = getenv("DSEC_CRASH_POINT");
+	size_t length;
+
+	launcher = getpid();
+	if (!wanted)
+		return;
+	length = strcspn(wanted, ":");
+	for (int i = 0; i < CRASH_POINTS; i++) {
+		if (strlen(names[i]) == length && !strncmp(names[i], wanted, length))
+			armed = i;
+	}
+	hits_left = wanted[length] ? strtoul(wanted + length + 1, NULL, 10) : 1;
+}
+
+void crash_point(enum crash_point point)
+{
+	if (armed != (int)point || --hits_left > 0)
+		return;
+	kill(launcher, SIGKILL);
+	kill(getpid(), SIGKILL);
+}
+
+int crash_print(void)
+{
+	for (int i = 0; i < CRASH_POINTS; i++)
+		puts(names[i]);
+	return fflush(stdout) ? 1 : 0;
+}

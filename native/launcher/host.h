@@ -1,0 +1,72 @@
+/*
+ * What the launcher holds of its host: a root of its own with one unmasked procfs, the pinned namespace of
+ * layers and uppers, the edge's cgroups, and aether's sealed copy. Filled in once, at the start.
+ */
+#ifndef LAUNCHER_HOST_H
+#define LAUNCHER_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define LAUNCHER_VERSION "0.1.0"
+
+enum {
+	HIERARCHIES_MAX = 24,
+	LAYERS_MAX = 64,
+	PATH_TEXT_MAX = 4096,
+};
+
+struct hierarchy {
+	char name[32];	/* `unified`, or a controller of version 1 */
+	int directory;	/* the edge's own cgroup */
+};
+
+struct host {
+	const char *state_path;
+	const char *aether_path;
+	const char *edge_id;
+	uid_t edge_uid;
+	int state;    /* the state root; in the launcher's own namespace it is /s */
+	int sockets;  /* run/sb below it */
+	int listener; /* run/launcher.sock */
+	int home;     /* the launcher's own mount namespace */
+	int pinned;   /* the mount namespace of layers and uppers */
+	int aether;   /* a sealed copy, to be executed */
+	ino_t network; /* inode of the host's network namespace */
+	struct hierarchy hierarchies[HIERARCHIES_MAX]; /* the first is version 2 */
+	int hierarchy_count;
+};
+
+extern struct host host;
+
+/*
+ * Places in the launcher's own root, which every sandbox sees a copy of until it has a root of its own.
+ * HOST_LAYERS is a directory for each layer of a root, by number.
+ */
+#define HOST_STATE "/s"
+#define HOST_DEV "/dev"
+#define HOST_SYS "/sys"
+#define HOST_LAYERS "/l"
+#define HOST_UPPER "/u"
+#define HOST_ROOT "/m"
+#define HOST_EMPTY "/empty"
+#define HOST_NULL "/null"
+
+/* How every path that the edge names is walked. */
+#define HOST_RESOLVE (KERNEL_RESOLVE_BENEATH | KERNEL_RESOLVE_NO_SYMLINKS | KERNEL_RESOLVE_NO_MAGICLINKS)
+
+/* Takes the host in; says on standard error what failed. Returns 0 or a negative errno. */
+int host_init(int argc, char **argv);
+
+/* The hierarchy of this name, or NULL. */
+const struct hierarchy *host_hierarchy(const char *name);
+
+/* Changes the calling process to the pinned namespace, and back. */
+int host_visit(void);
+int host_return(void);
+
+/* For a path below the state root, without symlinks. Returns a descriptor or a negative errno. */
+int host_open(const char *path, uint64_t flags);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * Removing what bears the name of a dead object. Sockets and cgroups go at once. Its upper is a file system
+ * of its own, so that it goes as a whole and no tree of an agent's is ever walked; but giving its memory
+ * back takes as long as it is large, and an unmount waits for every processor. So a reaper, one at a time,
+ * does that for all objects that have come up meanwhile.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "crash.h"
+#include "host.h"
+#include "kernel.h"
+#include "lifecycle.h"
+#include "worker.h"
+
+enum {
+	BATCH_MAX = 256,
+};
+
+struct batch {
+	struct object *objects[BATCH_MAX];
+	int count;
+};
+
+static struct batch *waiting;
+static bool reaping;
+
+static void start_reaper(void);
+
+static int remove_upper(const char *key)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/uppers/%s", key);
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) && errno != EINVAL && errno != ENOENT)
+		return -errno;
+	return rmdir(path) && errno != ENOENT ? -errno : 0;
+}
+
+/* The layers of an object that an earlier launcher started are not known: each is looked at. */
+static void forget_users(const struct batch *batch)
+{
+	DIR *layers = opendir("/layers");
+	struct dirent *entry;
+
+	while (layers && (entry = readdir(layers))) {
+		char path[96];
+		int users;
+
+		snprintf(path, sizeof(path), "/layers/%.64s/users", entry->d_name);
+		users = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		for (int i = 0; i < batch->count && users >= 0; i++)
+			unlinkat(users, batch->objects[i]->key, 0);
+		close_fd(&users);
+	}
+	if (layers)
+		closedir(layers);
+}
+
+static _Noreturn void reap(const struct batch *batch, int report)
+{
+	int err = host_visit();
+
+	for (int i = 0; i < batch->count; i++) {
+		int failed = err ? err : remove_upper(batch->objects[i]->key);
+
+		if (failed)
+			worker_fail(report, i, "upper", -failed);
+		crash_point(CRASH_RELEASE_UPPER);
+	}
+	if (!err)
+		forget_users(batch);
+	worker_succeed(report);
+	_exit(0);
+}
+
+static void reaper_done(struct worker *worker)
+{
+	struct batch *batch = worker->context;
+
+	reaping = false;
+	for (int i = 0; i < batch->count; i++) {
+		struct failure failure = worker->failures[i];
+
+		if (!worker->succeeded && !failure.code)
+			failure = failure_of(DSEC_ERROR_INTERNAL, "the reaper died");
+		lifecycle_removed(batch->objects[i], &failure);
+	}
+	free(batch);
+	start_reaper();
+}
+
+static void fail_all(struct batch *batch, struct failure failure)
+{
+	for (int i = 0; i < batch->count; i++)
+		lifecycle_removed(batch->objects[i], &failure);
+	free(batch);
+}
+
+static void start_reaper(void)
+{
+	struct batch *batch = waiting;
+	struct worker *worker;
+	int report;
+	pid_t pid;
+
+	if (reaping || !batch)
+		return;
+	waiting = NULL;
+	worker = worker_new(reaper_done, batch, batch->count, &report);
+	if (!worker) {
+		fail_all(batch, failure_at("reaper", ENOMEM));
+		return;
+	}
+	pid = fork();
+	if (pid == 0)
+		reap(batch, report);
+	if (pid < 0) {
+		worker_drop(worker, report);
+		fail_all(batch, failure_at("reaper", errno));
+		return;
+	}
+	reaping = true;
+	worker_start(worker, pid, report);
+}
+
+static int enqueue(struct object *object)
+{
+	if (!waiting)
+		waiting = calloc(1, sizeof(*waiting));
+	if (!waiting)
+		return -ENOMEM;
+	if (waiting->count == BATCH_MAX)
+		return -EAGAIN;
+	waiting->objects[waiting->count++] = object;
+	return 0;
+}
+
+void lifecycle_remove(struct object *object)
+{
+	char socket[KEY_BYTES_MAX + 8];
+	struct failure failure;
+	int err = 0;
+
+	if (object->releasing)
+		return;
+	object->releasing = true;
+	snprintf(socket, sizeof(socket), "%s.sock", object->key);
+	if (unlinkat(host.sockets, socket, 0) && errno != ENOENT)
+		err = -errno;
+	crash_point(CRASH_RELEASE_SOCKET);
+	if (!err)
+		err = cgroup_remove(object->key);
+	crash_point(CRASH_RELEASE_CGROUP);
+	if (!err)
+		err = enqueue(object);
+	if (err) {
+		failure = failure_at("release", -err);
+		lifecycle_removed(object, &failure);
+		return;
+	}
+	start_reaper();
+}

@@ -1,0 +1,275 @@
+#include "setup.h"
+
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "cgroup.h"
+#include "kernel.h"
+#include "place.h"
+#include "spec.h"
+#include "worker.h"
+
+#define KEYCTL_JOIN_SESSION_KEYRING 1
+#define SECCOMP_SET_MODE_FILTER 1
+
+enum {
+	OWN_FD_MIN = 64, /* clear of those that aether is given */
+	LISTENER_FD = 3,
+	SESSION_NAMESPACE_FD = 4,
+};
+
+void setup_step(struct setup *setup, const char *kind, struct dsec_bytes name)
+{
+	snprintf(setup->step, sizeof(setup->step), "%s:%.*s", kind, (int)name.length,
+		 (const char *)name.data);
+}
+
+/* The launcher blocks some signals and ignores others; aether decides for itself. */
+static int signals(struct setup *setup)
+{
+	sigset_t none;
+
+	(void)setup;
+	sigemptyset(&none);
+	signal(SIGPIPE, SIG_DFL);
+	return sigprocmask(SIG_SETMASK, &none, NULL) ? -errno : 0;
+}
+
+/* Only now, so that the sandbox sees its own cgroups as the root. */
+static int cgroups(struct setup *setup)
+{
+	int err = cgroup_join(setup->object, setup->step);
+
+	if (err)
+		return err;
+	strcpy(setup->step, "cgroup-namespace");
+	return unshare(CLONE_NEWCGROUP) ? -errno : 0;
+}
+
+static int network(struct setup *setup)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	AUTO_CLOSE fd = -1;
+
+	if (setup->network >= 0)
+		return setns(setup->network, CLONE_NEWNET) ? -errno : 0;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
+}
+
+static int write_text(const char *path, const void *text, size_t length)
+{
+	AUTO_CLOSE fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, length) < 0 ? -errno : 0;
+}
+
+static int sysctls(struct setup *setup)
+{
+	struct dsec_list sysctls = setup->spec->sysctls;
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&sysctls, &item)) {
+		struct dsec_msg_assignment sysctl;
+		char path[256];
+		int err;
+
+		dsec_message_decode(&dsec_msg_assignment, item, &sysctl);
+		setup_step(setup, "sysctl", sysctl.name);
+		snprintf(path, sizeof(path), "/proc/sys/%.*s", (int)sysctl.name.length,
+			 (const char *)sysctl.name.data);
+		for (char *at = path + strlen("/proc/sys/"); *at; at++)
+			*at = *at == '.' ? '/' : *at;
+		err = write_text(path, sysctl.value.data, sysctl.value.length);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int hostname(struct setup *setup)
+{
+	struct dsec_bytes name = setup->spec->hostname;
+
+	if (!(setup->spec->present & DSEC_SPAWN_HAS_HOSTNAME))
+		name = (struct dsec_bytes){ (const uint8_t *)"sandbox", 7 };
+	return sethostname((const char *)name.data, name.length) ? -errno : 0;
+}
+
+static int oom_score(struct setup *setup)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%d", setup->spec->oom_score_adj);
+
+	return write_text("/proc/self/oom_score_adj", text, (size_t)length);
+}
+
+static int rlimits(struct setup *setup)
+{
+	struct dsec_list rlimits = setup->spec->rlimits;
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&rlimits, &item)) {
+		struct dsec_msg_rlimit rlimit;
+		struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+		dsec_message_decode(&dsec_msg_rlimit, item, &rlimit);
+		if (rlimit.present & DSEC_RLIMIT_HAS_SOFT)
+			limit.rlim_cur = rlimit.soft;
+		if (rlimit.present & DSEC_RLIMIT_HAS_HARD)
+			limit.rlim_max = rlimit.hard;
+		if (setrlimit(rlimit.resource, &limit))
+			return -errno;
+	}
+	return 0;
+}
+
+static int null(struct setup *setup)
+{
+	setup->null = open(HOST_DEV "/null", O_RDWR | O_CLOEXEC);
+	return setup->null < 0 ? -errno : 0;
+}
+
+/* From here on nothing of the host is in sight; what the launcher had goes with the old root. */
+static int pivot(struct setup *setup)
+{
+	int err;
+
+	if (fchdir(setup->root))
+		return -errno;
+	err = kernel_pivot_root(".", ".");
+	if (err)
+		return err;
+	return umount2(".", MNT_DETACH) || chdir("/") ? -errno : 0;
+}
+
+static int keyring(struct setup *setup)
+{
+	(void)setup;
+	return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 ? -errno : 0;
+}
+
+/* A copy high enough not to be in the way of the descriptors that aether is given. */
+static int lift(int *fd)
+{
+	*fd = fcntl(*fd, F_DUPFD_CLOEXEC, OWN_FD_MIN);
+	return *fd < 0 ? -errno : 0;
+}
+
+/* All others are closed by the exec, by this range and not by their flags. */
+static int descriptors(struct setup *setup)
+{
+	const struct {
+		int from, to;
+	} given[] = {
+		{ setup->null, 0 },
+		{ setup->null, 1 },
+		{ setup->null, 2 },
+		{ setup->listener, LISTENER_FD },
+		{ setup->session_namespace, SESSION_NAMESPACE_FD },
+	};
+
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+		if (dup2(given[i].from, given[i].to) < 0)
+			return -errno;
+	}
+	return kernel_close_range(SESSION_NAMESPACE_FD + 1, ~0u, KERNEL_CLOSE_RANGE_CLOEXEC);
+}
+
+static int lift_descriptors(struct setup *setup)
+{
+	int *own[] = { &setup->null, &setup->listener, &setup->session_namespace, &setup->report,
+		       &host.aether };
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && !err; i++)
+		err = lift(own[i]);
+	return err;
+}
+
+/* Before the capabilities go: without no_new_privs a filter needs one. */
+static int seccomp(struct setup *setup)
+{
+	struct {
+		unsigned short length;
+		const void *instructions;
+	} program = { (unsigned short)(setup->spec->seccomp.length / 8), setup->spec->seccomp.data };
+
+	if (setup->spec->no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) ? -errno : 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct setup *setup);
+} steps[] = {
+	{ "signals", signals },
+	{ "cgroup", cgroups },
+	{ "network", network },
+	{ "sysctl", sysctls },
+	{ "hostname", hostname },
+	{ "oom-score", oom_score },
+	{ "rlimits", rlimits },
+	{ "null", null },
+	/* Before it has a place, as the id maps are written through it. */
+	{ "proc", setup_proc },
+	{ "user-namespace", setup_user_namespace },
+	{ "layers", setup_layers },
+	{ "overlay", setup_overlay },
+	{ "mount", setup_mounts },
+	{ "pivot", pivot },
+	{ "user", setup_user },
+	{ "session-namespace", setup_session_namespace },
+	{ "keyring", keyring },
+	{ "descriptors", lift_descriptors },
+	{ "descriptors", descriptors },
+	{ "seccomp", seccomp },
+	{ "capabilities", setup_capabilities },
+};
+
+/* The message's arguments as the kernel wants them: pointers to texts that end with NUL. */
+static void read_arguments(struct dsec_list list, char *texts, char **pointers)
+{
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&list, &item)) {
+		*pointers++ = texts;
+		memcpy(texts, item.data, item.length);
+		texts += item.length;
+		*texts++ = '\0';
+	}
+	*pointers = NULL;
+}
+
+_Noreturn void setup_run(struct setup *setup)
+{
+	static char texts[64 * 1024];
+	static char *arguments[SPEC_ARGV_MAX + 1];
+	static char *environment[] = { NULL };
+	int err = 0;
+
+	umask(022);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !err; i++) {
+		strcpy(setup->step, steps[i].name);
+		err = steps[i].run(setup);
+	}
+	if (!err) {
+		read_arguments(setup->spec->argv, texts, arguments);
+		worker_succeed(setup->report);
+		strcpy(setup->step, "exec");
+		syscall(SYS_execveat, host.aether, "", arguments, environment, KERNEL_AT_EMPTY_PATH);
+		err = -errno;
+	}
+	worker_fail(setup->report, 0, setup->step, -err);
+	_exit(1);
+}

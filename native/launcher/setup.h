@@ -1,0 +1,63 @@
+/*
+ * Setting a sandbox up: what its first process does between clone3 and the start of aether, as a table of
+ * steps. The process is host root until the last steps, in namespaces of its own, and nothing of the
+ * sandbox runs before the end. Nothing here allocates, as the process is a copy of the launcher.
+ */
+#ifndef LAUNCHER_SETUP_H
+#define LAUNCHER_SETUP_H
+
+#include <sys/types.h>
+
+#include "failure.h"
+#include "frame.h"
+#include "host.h"
+#include "object.h"
+
+enum {
+	LAYER_MOUNTS_MAX = 16,
+};
+
+struct setup {
+	const struct dsec_msg_spawn *spec;
+	const struct object *object;
+	int report;   /* where the launcher learns how it went */
+	int listener; /* aether's socket */
+	int network;  /* a namespace that was made before, -1: a new one */
+	/* What the steps have made so far. */
+	uid_t root_uid; /* the host's ids of root inside */
+	gid_t root_gid;
+	int proc; /* the new procfs, also before it is at /proc */
+	int user_namespace;
+	int session_namespace;
+	int root;
+	int null;
+	int upper;
+	int layers[LAYERS_MAX];
+	int layer_count;
+	int layer_mounts[LAYER_MOUNTS_MAX];
+	int layer_mount_count;
+	int layer_mounts_placed;
+	/* A process that lives in the new user namespaces before there is anything else in them. */
+	pid_t helper;
+	int helper_orders;
+	int helper_answers;
+	char step[STEP_BYTES_MAX];
+};
+
+/* Never returns: becomes aether, or reports the step that failed and ends. */
+_Noreturn void setup_run(struct setup *setup);
+
+/* Steps, in the order of the table in setup.c. All return 0 or a negative errno. */
+int setup_proc(struct setup *setup);
+int setup_user_namespace(struct setup *setup);
+int setup_session_namespace(struct setup *setup);
+int setup_user(struct setup *setup);
+int setup_capabilities(struct setup *setup);
+int setup_layers(struct setup *setup);
+int setup_overlay(struct setup *setup);
+int setup_mounts(struct setup *setup);
+
+/* Writes a name into the step that is reported on failure. */
+void setup_step(struct setup *setup, const char *kind, struct dsec_bytes name);
+
+#endif

@@ -1,0 +1,323 @@
+#include "spec.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	ALL_NAMESPACES = DSEC_NAMESPACE_MOUNT | DSEC_NAMESPACE_PID | DSEC_NAMESPACE_UTS |
+			 DSEC_NAMESPACE_IPC | DSEC_NAMESPACE_NET | DSEC_NAMESPACE_CGROUP |
+			 DSEC_NAMESPACE_USER,
+	LAST_ID = 65535,
+};
+
+bool spec_is(struct dsec_bytes bytes, const char *text)
+{
+	return bytes.length == strlen(text) && !memcmp(bytes.data, text, bytes.length);
+}
+
+static bool starts_with(struct dsec_bytes bytes, const char *text)
+{
+	return bytes.length >= strlen(text) && !memcmp(bytes.data, text, strlen(text));
+}
+
+uint32_t spec_host_id(const struct dsec_msg_spawn *spec, uint32_t inside)
+{
+	struct dsec_list maps = spec->id_maps;
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&maps, &item)) {
+		struct dsec_msg_id_map map;
+
+		dsec_message_decode(&dsec_msg_id_map, item, &map);
+		if (inside >= map.inside && inside - map.inside < map.count)
+			return map.outside + (inside - map.inside);
+	}
+	return (uint32_t)-1;
+}
+
+static const char *check_kind(const struct dsec_msg_spawn *spec)
+{
+	return spec->kind == DSEC_SPAWN_KIND_SANDBOX ? NULL : "this launcher starts sandboxes only";
+}
+
+static const char *check_namespaces(const struct dsec_msg_spawn *spec)
+{
+	return spec->namespaces == ALL_NAMESPACES ? NULL : "a sandbox has every namespace of its own";
+}
+
+/* All from one range, so that no two sandboxes can ever share an id. */
+static const char *check_id_maps(const struct dsec_msg_spawn *spec)
+{
+	struct dsec_list maps = spec->id_maps;
+	uint32_t range = 0, total = 0;
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&maps, &item)) {
+		struct dsec_msg_id_map map;
+		uint32_t own;
+
+		dsec_message_decode(&dsec_msg_id_map, item, &map);
+		own = map.outside / DSEC_SANDBOX_ID_COUNT;
+		total += map.count;
+		if (map.outside < DSEC_SANDBOX_ID_FIRST || (range && own != range) ||
+		    (map.outside + (map.count - 1)) / DSEC_SANDBOX_ID_COUNT != own ||
+		    map.inside > LAST_ID || total > DSEC_SANDBOX_ID_COUNT)
+			return "ids are those of one range of sandboxes";
+		range = own;
+	}
+	if (spec_host_id(spec, 0) == (uint32_t)-1 || spec_host_id(spec, spec->uid) == (uint32_t)-1 ||
+	    spec_host_id(spec, spec->gid) == (uint32_t)-1)
+		return "id 0 and the ids of PID 1 must be mapped";
+	return NULL;
+}
+
+static const char *check_session_ids(const struct dsec_msg_spawn *spec)
+{
+	struct dsec_list maps = spec->session_id_maps;
+	struct dsec_bytes item;
+
+	if (maps.count == 0)
+		return "sessions need a user namespace of their own";
+	while (dsec_list_next(&maps, &item)) {
+		struct dsec_msg_id_map map;
+
+		dsec_message_decode(&dsec_msg_id_map, item, &map);
+		if (map.outside > LAST_ID || map.count > LAST_ID + 1 - map.outside)
+			return "sessions have ids of PID 1's namespace";
+		if ((spec->uid >= map.outside && spec->uid - map.outside < map.count) ||
+		    (spec->gid >= map.outside && spec->gid - map.outside < map.count))
+			return "the ids of PID 1 must not be mapped for sessions";
+	}
+	return NULL;
+}
+
+static const char *check_root(const struct dsec_msg_spawn *spec)
+{
+	return spec->present & DSEC_SPAWN_HAS_ROOT ? NULL : "a sandbox has a root of layers";
+}
+
+/* What is mounted at `target`; the last of several counts. -1: nothing. */
+static int mount_kind_at(const struct dsec_msg_spawn *spec, const char *target, struct dsec_msg_mount *mount)
+{
+	struct dsec_list mounts = spec->mounts;
+	struct dsec_msg_mount candidate;
+	struct dsec_bytes item;
+	int kind = -1;
+
+	while (dsec_list_next(&mounts, &item)) {
+		dsec_message_decode(&dsec_msg_mount, item, &candidate);
+		if (!spec_is(candidate.target, target))
+			continue;
+		kind = candidate.kind;
+		*mount = candidate;
+	}
+	return kind;
+}
+
+static const char *check_mount(const struct dsec_msg_mount *mount)
+{
+	bool needs_source = mount->kind == DSEC_MOUNT_KIND_BIND || mount->kind == DSEC_MOUNT_KIND_LAYER;
+
+	if (mount->target.data[0] != '/' || memmem(mount->target.data, mount->target.length, "..", 2))
+		return "the target of a mount is an absolute path without dots";
+	if (needs_source != !!(mount->present & DSEC_MOUNT_HAS_SOURCE))
+		return "binds and layers, and no other mounts, have a source";
+	if (mount->kind == DSEC_MOUNT_KIND_PROC && !spec_is(mount->target, "/proc"))
+		return "procfs belongs at /proc";
+	if (mount->kind == DSEC_MOUNT_KIND_TMPFS &&
+	    !(mount->present & DSEC_MOUNT_HAS_SIZE_BYTES && mount->present & DSEC_MOUNT_HAS_INODES_MAX))
+		return "a tmpfs has a limit on bytes and on inodes";
+	return NULL;
+}
+
+static const char *check_mounts(const struct dsec_msg_spawn *spec)
+{
+	struct dsec_list mounts = spec->mounts;
+	struct dsec_bytes item;
+	int layers = 0;
+
+	while (dsec_list_next(&mounts, &item)) {
+		struct dsec_msg_mount mount;
+		const char *problem;
+
+		dsec_message_decode(&dsec_msg_mount, item, &mount);
+		problem = check_mount(&mount);
+		if (problem)
+			return problem;
+		layers += mount.kind == DSEC_MOUNT_KIND_LAYER;
+	}
+	return layers > 16 ? "at most 16 layers beside the root" : NULL;
+}
+
+static bool has_option(const struct dsec_msg_mount *mount, const char *option)
+{
+	struct dsec_list options = mount->options;
+	struct dsec_bytes item;
+
+	while (mount->present & DSEC_MOUNT_HAS_OPTIONS && dsec_list_next(&options, &item)) {
+		if (spec_is(item, option))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Parts of procfs that tell of the host or act on it. The ids and namespaces of a sandbox keep it from most
+ * of them already; this is the second line. What this kernel does not have need not be hidden.
+ */
+static const char *check_proc(const struct dsec_msg_spawn *spec)
+{
+	static const char *const hidden[] = {
+		"/proc/acpi",	    "/proc/asound",	"/proc/kcore",	      "/proc/keys",
+		"/proc/key-users",  "/proc/kmsg",	"/proc/kpagecgroup",  "/proc/kpagecount",
+		"/proc/kpageflags", "/proc/sched_debug", "/proc/scsi",	      "/proc/timer_list",
+		"/proc/vmallocinfo",
+	};
+	static const char *const guarded[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+					       "/proc/sysrq-trigger" };
+	struct dsec_msg_mount mount;
+
+	if (mount_kind_at(spec, "/proc", &mount) != DSEC_MOUNT_KIND_PROC)
+		return "a sandbox has a procfs of its own";
+	if (has_option(&mount, "subset=pid"))
+		return NULL;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		if (mount_kind_at(spec, hidden[i], &mount) != DSEC_MOUNT_KIND_MASK &&
+		    !access(hidden[i], F_OK))
+			return "a part of procfs that must be masked is not";
+	}
+	for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++) {
+		int kind = mount_kind_at(spec, guarded[i], &mount);
+
+		if (kind != DSEC_MOUNT_KIND_MASK && kind != DSEC_MOUNT_KIND_READONLY &&
+		    !access(guarded[i], F_OK))
+			return "a part of procfs that must be masked or read-only is not";
+	}
+	return NULL;
+}
+
+/* Only those that belong to the new namespaces. */
+static const char *check_sysctls(const struct dsec_msg_spawn *spec)
+{
+	static const char *const allowed[] = { "net.", "kernel.shm", "kernel.msg", "kernel.sem",
+					       "fs.mqueue." };
+	struct dsec_list sysctls = spec->sysctls;
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&sysctls, &item)) {
+		struct dsec_msg_assignment sysctl;
+		bool known = false;
+
+		dsec_message_decode(&dsec_msg_assignment, item, &sysctl);
+		for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+			known |= starts_with(sysctl.name, allowed[i]);
+		if (!known || memchr(sysctl.name.data, '/', sysctl.name.length) ||
+		    memmem(sysctl.name.data, sysctl.name.length, "..", 2))
+			return "a sysctl that does not belong to the sandbox's namespaces";
+	}
+	return NULL;
+}
+
+static const char *check_privileges(const struct dsec_msg_spawn *spec)
+{
+	if (spec->capabilities & ~SPEC_CAPABILITIES)
+		return "a capability that no sandbox may have";
+	if (!(spec->present & DSEC_SPAWN_HAS_SECCOMP) || spec->seccomp.length % 8)
+		return "a sandbox has a filter of system calls";
+	if (spec->oom_score_adj < 0)
+		return "a sandbox is not spared by the kernel's memory killer";
+	return NULL;
+}
+
+/* Limits that a process would else inherit from the launcher. */
+static const char *check_rlimits(const struct dsec_msg_spawn *spec)
+{
+	enum { CORE = 4, NPROC = 6, NOFILE = 7, MEMLOCK = 8, MSGQUEUE = 12 };
+	uint32_t needed = 1u << CORE | 1u << NPROC | 1u << NOFILE | 1u << MEMLOCK | 1u << MSGQUEUE;
+	struct dsec_list rlimits = spec->rlimits;
+	struct dsec_bytes item;
+	uint32_t seen = 0;
+
+	while (dsec_list_next(&rlimits, &item)) {
+		struct dsec_msg_rlimit rlimit;
+
+		dsec_message_decode(&dsec_msg_rlimit, item, &rlimit);
+		seen |= 1u << rlimit.resource;
+	}
+	return needed & ~seen ? "CORE, NPROC, NOFILE, MEMLOCK and MSGQUEUE must be limited" : NULL;
+}
+
+static const char *check_program(const struct dsec_msg_spawn *spec)
+{
+	if (spec->present & DSEC_SPAWN_HAS_PROGRAM)
+		return "PID 1 of a sandbox is aether";
+	return spec->env.count ? "PID 1 of a sandbox has no environment" : NULL;
+}
+
+/* 0, 1 and 2 lead nowhere; 3 is the listening socket, at the name that is derived from the object's. */
+static struct failure check_descriptors(const struct dsec_msg_spawn *spec, const char *key)
+{
+	struct dsec_list descriptors = spec->descriptors;
+	struct dsec_bytes item;
+	uint32_t seen = 0;
+	char name[96];
+	bool sound = true;
+
+	snprintf(name, sizeof(name), "run/sb/%s.sock", key);
+	while (dsec_list_next(&descriptors, &item)) {
+		struct dsec_msg_descriptor descriptor;
+
+		dsec_message_decode(&dsec_msg_descriptor, item, &descriptor);
+		if (descriptor.number == 3)
+			sound &= descriptor.kind == DSEC_DESCRIPTOR_KIND_LISTENER &&
+				 descriptor.present & DSEC_DESCRIPTOR_HAS_NAME &&
+				 spec_is(descriptor.name, name);
+		else
+			sound &= descriptor.kind == DSEC_DESCRIPTOR_KIND_NULL;
+		sound &= !(seen >> descriptor.number & 1);
+		seen |= 1u << descriptor.number;
+	}
+	if (sound && seen == 0xf)
+		return (struct failure){ 0 };
+	return failure_of(DSEC_ERROR_PERMISSION_DENIED,
+			  "descriptors are 0 to 3: three of kind null, and the listener");
+}
+
+static const struct {
+	const char *step;
+	const char *code;
+	/* What is wrong, or NULL. */
+	const char *(*check)(const struct dsec_msg_spawn *spec);
+} checks[] = {
+	{ "spec:kind", DSEC_ERROR_UNSUPPORTED, check_kind },
+	{ "spec:namespaces", DSEC_ERROR_PERMISSION_DENIED, check_namespaces },
+	{ "spec:idMaps", DSEC_ERROR_PERMISSION_DENIED, check_id_maps },
+	{ "spec:sessionIdMaps", DSEC_ERROR_PERMISSION_DENIED, check_session_ids },
+	{ "spec:root", DSEC_ERROR_INVALID_ARGUMENT, check_root },
+	{ "spec:mounts", DSEC_ERROR_INVALID_ARGUMENT, check_mounts },
+	{ "spec:proc", DSEC_ERROR_PERMISSION_DENIED, check_proc },
+	{ "spec:sysctls", DSEC_ERROR_PERMISSION_DENIED, check_sysctls },
+	{ "spec:privileges", DSEC_ERROR_PERMISSION_DENIED, check_privileges },
+	{ "spec:rlimits", DSEC_ERROR_PERMISSION_DENIED, check_rlimits },
+	{ "spec:program", DSEC_ERROR_PERMISSION_DENIED, check_program },
+};
+
+struct failure spec_check(const struct dsec_msg_spawn *spec, const char *key)
+{
+	struct failure failure;
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		const char *problem = checks[i].check(spec);
+
+		if (!problem)
+			continue;
+		failure = failure_of(checks[i].code, problem);
+		snprintf(failure.step, sizeof(failure.step), "%s", checks[i].step);
+		return failure;
+	}
+	failure = check_descriptors(spec, key);
+	if (failure.code)
+		snprintf(failure.step, sizeof(failure.step), "spec:descriptors");
+	return failure;
+}
