@@ -17,6 +17,9 @@ import { DsecError, type ErrorCode } from '@dsec/std';
 
 const NATIVE = new URL('../../native/build/', import.meta.url).pathname;
 
+/** Longer than any test waits for one frame. */
+const SILENCE_MS = 45_000;
+
 export type FrameType = AetherFrame['type'];
 type FrameNamed<T extends FrameType> = Extract<FrameOf<typeof AETHER_FRAMES>, { type: T }>;
 type FieldsOf<T extends FrameType> = FrameNamed<T> extends { fields: infer F } ? F : never;
@@ -154,8 +157,13 @@ export async function openLink(path: string, epoch: number): Promise<AetherLink>
     if (box === undefined) throw new DsecError('internal', `stream ${number} is not open`);
     while (box.waiting.length === 0) {
       if (isClosed) throw lastError ? typed(lastError) : new DsecError('unavailable', 'closed');
-      await new Promise<void>((resolve) => {
-        box.wake = resolve;
+      await new Promise<void>((resolve, reject) => {
+        const late = new DsecError('deadline-exceeded', `nothing on stream ${number}`);
+        const timer = setTimeout(() => reject(late), SILENCE_MS);
+        box.wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
     }
     return box.waiting.shift() as AetherFrame;
