@@ -22,6 +22,7 @@ const KILL_GRACE_MS = 3000;
  * @property {boolean} [terminal] Gives the guest our terminal as hvc0.
  * @property {NodeJS.WritableStream} stdout
  * @property {NodeJS.WritableStream} stderr
+ * @property {(bytes: Buffer) => void} [onEvents] Gets what the job writes to the port `lab.events`, as it comes.
  * @property {(milestone: Milestone) => void} [onMilestone]
  * @property {AbortSignal} [signal] Ends the guest.
  */
@@ -36,7 +37,7 @@ const KILL_GRACE_MS = 3000;
 /**
  * @typedef {object} JobResult
  * @property {number} code
- * @property {Buffer} report What the job wrote to `/dev/virtio-ports/lab.report`.
+ * @property {Buffer} report What the job wrote to the port `lab.report`.
  * @property {number} elapsedMs Until QEMU was gone.
  */
 
@@ -63,6 +64,7 @@ export async function runGuest(machine, job) {
     listen(sockets.milestones, (socket) => createInterface(socket).on('line', progress.onLine)),
     listen(sockets.stdout, (socket) => socket.pipe(job.stdout, { end: false })),
     listen(sockets.stderr, (socket) => socket.pipe(job.stderr, { end: false })),
+    listen(sockets.events, (socket) => socket.on('data', (bytes) => job.onEvents?.(bytes))),
     listen(sockets.report, (socket) => socket.on('data', (bytes) => report.push(bytes))),
   ]);
   try {

@@ -1,6 +1,7 @@
 // @ts-check
 
 const REPORT = '/run/report.json';
+const PORTS = '/dev/virtio-ports/lab';
 
 /**
  * The shell script of a job that runs one command with some of our environment.
@@ -13,18 +14,29 @@ export function commandScript(command, env) {
 }
 
 /**
- * The job that runs the lab's test suite and hands over vitest's report.
+ * The job that runs the lab's test suite. It hands over vitest's report when it is done and, where asked, what
+ * `tools/test/vitest-reporter.mjs` tells of each test as it ends.
  *
- * @param {readonly string[]} filters Names of test files, in part; none means all.
+ * @param {{ filters: readonly string[], withEvents: boolean }} options Filters are names of test files, in part; none
+ *   means all.
  * @param {Readonly<Record<string, string | undefined>>} env As above.
  */
-export function suiteScript(filters, env) {
-  const vitest = ['node', 'node_modules/vitest/vitest.mjs', 'run', '--project', 'lab'];
+export function suiteScript({ filters, withEvents }, env) {
+  const vitest = [
+    'node',
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--config',
+    'tools/lab/vitest.config.ts',
+    '--root',
+    '.',
+  ];
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
+  if (withEvents) reporters.push('--reporter=./tools/test/vitest-reporter.mjs');
   return [
-    `${exports(env)}${[...vitest, ...reporters, ...filters].map(quoted).join(' ')}`,
+    `${exports(env)}${[...vitest, ...reporters, ...filters].map(quoted).join(' ')} 3>${PORTS}.events`,
     'code=$?',
-    `[ -f ${REPORT} ] && cat ${REPORT} >/dev/virtio-ports/lab.report`,
+    `[ -f ${REPORT} ] && cat ${REPORT} >${PORTS}.report`,
     'exit $code',
     '',
   ].join('\n');

@@ -11,8 +11,11 @@ const VERSION_MIN = [7, 2];
  */
 const TWO_PROCESSORS_MIN = [10, 0];
 
-/** The guest's ends of the host's sockets, in the order of their port numbers. */
-export const PORTS = /** @type {const} */ (['milestones', 'stdout', 'stderr', 'report']);
+/**
+ * The channels between guest and host, in the order of their port numbers: in the guest
+ * `/dev/virtio-ports/lab.<name>`, here a unix socket each.
+ */
+export const PORTS = /** @type {const} */ (['milestones', 'stdout', 'stderr', 'events', 'report']);
 
 /**
  * @typedef {object} Machine
@@ -62,7 +65,7 @@ export function processorsFor(version, accelerator) {
  */
 export function qemuArguments(machine) {
   const accelerator =
-    machine.accelerator === 'tcg' ? 'tcg,thread=multi,tb-size=256' : machine.accelerator;
+    machine.accelerator === 'tcg' ? 'tcg,thread=multi,tb-size=512' : machine.accelerator;
   const disks = machine.disks.flatMap((path, index) => [
     '-drive',
     `if=none,id=disk${index},file=${escaped(path)},format=raw,snapshot=on,cache=unsafe`,

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // @ts-check
-import { writeFileSync } from 'node:fs';
+import { writeFileSync, writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { run } from '../bootstrap/run.mjs';
 import { EXIT, GuestFailure, LabUnavailable } from './failure.mjs';
 import { commandScript, localReport, shellScript, suiteScript } from './job-script.mjs';
 import { GUEST_REPOSITORY, prepareLab, REPOSITORY, runInLab } from './lab.mjs';
@@ -13,6 +14,7 @@ const USAGE = `Boots the lab guest, runs one thing in it as root, and turns it o
   node tools/lab/run.mjs [options] --shell                  a shell for a person
 
   --report FILE      with --suite: vitest's JSON report
+  --events           with --suite: the events of tools/test/vitest-reporter.mjs on descriptor 3, as tests end
   --timeout SECONDS  limit for the guest's whole life (${EXIT.timeout} when it is reached)
   --memory MIB       of the guest (2048)
   --timing           print when the guest reached what
@@ -21,6 +23,8 @@ Exits with ${EXIT.unavailable} and the reason where this machine cannot run it, 
 command ran.
 `;
 
+/** Where `tools/test.mjs` listens. */
+const EVENTS_FD = 3;
 const TIMEOUTS_S = { command: 600, suite: 600, shell: 86_400 };
 
 /** What was asked for; throws on anything else. @param {string[]} args */
@@ -32,6 +36,7 @@ function parse(args) {
       suite: { type: 'boolean', default: false },
       shell: { type: 'boolean', default: false },
       report: { type: 'string' },
+      events: { type: 'boolean', default: false },
       timeout: { type: 'string' },
       memory: { type: 'string', default: '2048' },
       timing: { type: 'boolean', default: false },
@@ -50,10 +55,10 @@ function parse(args) {
 }
 
 /** @param {ReturnType<typeof parse>} options */
-function scriptFor({ kind, positionals }) {
+function scriptFor({ kind, positionals, events }) {
   const colours = process.stdout.isTTY ? {} : { NO_COLOR: '1' };
   const env = { ...colours, ...process.env };
-  if (kind === 'suite') return suiteScript(positionals, env);
+  if (kind === 'suite') return suiteScript({ filters: positionals, withEvents: events }, env);
   return kind === 'shell' ? shellScript(process.stdout, env) : commandScript(positionals, env);
 }
 
@@ -63,6 +68,7 @@ async function main(options) {
   const tell = (/** @type {string} */ what, /** @type {number} */ ms, more = '') => {
     if (options.timing) process.stderr.write(`lab: ${what.padEnd(24)}${seconds(ms)}${more}\n`);
   };
+  if (options.kind === 'suite') await buildPackages();
   const abort = new AbortController();
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
     process.once(signal, () => abort.abort());
@@ -82,6 +88,7 @@ async function main(options) {
     stdout: process.stdout,
     stderr: process.stderr,
     signal: abort.signal,
+    onEvents: (bytes) => writeFully(EVENTS_FD, bytes),
     onMilestone: ({ name, elapsedMs }) => tell(`guest: ${name}`, elapsedMs),
   });
   tell('guest: off', result.elapsedMs);
@@ -93,6 +100,30 @@ async function main(options) {
     );
   }
   return result.code;
+}
+
+/** The suite runs the compiled packages. */
+async function buildPackages() {
+  const compiler = 'node_modules/typescript/bin/tsc';
+  const timeoutMs = TIMEOUTS_S.command * 1000;
+  const built = await run(process.execPath, [compiler, '-b'], { cwd: REPOSITORY, timeoutMs });
+  if (built.code !== 0) throw new Error(`the packages do not compile:\n${built.tail}`);
+}
+
+/**
+ * @param {number} fd
+ * @param {Buffer} bytes
+ */
+function writeFully(fd, bytes) {
+  for (let sent = 0; sent < bytes.length; ) {
+    try {
+      sent += writeSync(fd, bytes, sent);
+    } catch (error) {
+      // The reader is behind, and gave us a pipe that does not wait.
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
 }
 
 /** @param {number} ms */

@@ -21,8 +21,13 @@ import { copyTree, makeImage } from './image.mjs';
 import { GUEST_MODULES, moduleIndexes } from './modules.mjs';
 
 const FREE_BYTES = 2 * 2 ** 30;
+/** Changes when this file makes another disk of the same parts. */
+const FORMAT = '2';
 /** Of no use to a test run in the guest, and large. */
 const LEFT_OUT = ['.cache', '.vite', '.vite-temp', '@biomejs', '@types', 'typescript'];
+
+/** What AppArmor's compiler reads; not every release has all of it. */
+const APPARMOR_FILES = ['etc/apparmor', 'etc/apparmor.d', 'usr/share/apparmor-features'];
 
 const ETC = {
   passwd: 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n',
@@ -47,7 +52,7 @@ export function makeToolsDisk(folder, parts, repository, startScript) {
   const packages = join(repository, 'node_modules');
   const key = keyOf([
     startScript,
-    JSON.stringify([ETC, GUEST_MODULES, parts.archives]),
+    JSON.stringify([FORMAT, ETC, APPARMOR_FILES, LEFT_OUT, GUEST_MODULES, parts.archives]),
     ...[...programs.files, programs.node].map(stateOf),
     packagesState(packages),
   ]);
@@ -88,8 +93,9 @@ function addOwnFiles(stage, parts, node, startScript) {
   writeFileSync(join(stage, 'lab/start.sh'), startScript);
   chmodSync(join(stage, 'lab/start.sh'), 0o755);
   copyFileSync(partPath(parts, 'sbin/apparmor_parser'), join(stage, 'usr/sbin/apparmor_parser'));
-  for (const name of ['apparmor', 'apparmor.d']) {
-    cpSync(join(parts.root, 'etc', name), join(stage, 'etc', name), { recursive: true });
+  for (const path of APPARMOR_FILES) {
+    const source = join(parts.root, path);
+    if (existsSync(source)) cpSync(source, join(stage, path), { recursive: true });
   }
   chmodSync(join(stage, 'tmp'), 0o1777);
   chmodSync(join(stage, 'var/tmp'), 0o1777);
@@ -108,6 +114,8 @@ function addModules(stage, parts) {
   for (const [name, text] of Object.entries(moduleIndexes(modules, fileOf))) {
     writeFileSync(join(folder, name), text);
   }
+  const builtin = partPath(parts, join('lib/modules', parts.release, 'modules.builtin'));
+  copyFileSync(builtin, join(folder, 'modules.builtin'));
 }
 
 /**
