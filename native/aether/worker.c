@@ -106,7 +106,7 @@ static const char *terminated(struct dsec_bytes path)
 int worker_open(struct dsec_bytes path, uint64_t flags)
 {
 	struct kernel_open_how how = {
-		.flags = flags | O_CLOEXEC | O_NOCTTY,
+		.flags = flags | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT_BIT | RESOLVE_NO_MAGICLINKS_BIT,
 	};
 	int fd;

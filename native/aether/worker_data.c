@@ -62,7 +62,7 @@ void worker_read(const struct dsec_msg_file_read *message)
 				? message->length_bytes
 				: INT64_MAX;
 	int to = worker_task.raw >= 0 ? worker_task.raw : worker_task.output;
-	int from = worker_open(message->path, O_RDONLY | O_NONBLOCK);
+	int from = worker_open(message->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct dsec_msg_done done = { .present = DSEC_DONE_HAS_BYTES };
 	off_t offset = (off_t)message->offset;
 	bool sends = true;

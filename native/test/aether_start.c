@@ -9,13 +9,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,9 +24,6 @@ enum {
 	RANGE_FIRST = 1 << 30,
 	RANGE_COUNT = 65536,
 	BACKLOG = 16,
-	CAPABILITY_VERSION_3 = 0x20080522,
-	CAP_CHOWN_NUMBER = 0,
-	CAP_CHOWN_BIT = 1 << CAP_CHOWN_NUMBER,
 };
 
 static _Noreturn void die(const char *what)
@@ -106,52 +101,26 @@ static int take_namespace(pid_t pid, const char *map)
 	return fd;
 }
 
-/* CAP_CHOWN alone, through the exec: to give pipes and terminals to the users of commands. */
-static void keep_chown(void)
-{
-	struct {
-		uint32_t version;
-		int32_t pid;
-	} header = { CAPABILITY_VERSION_3, 0 };
-	struct {
-		uint32_t effective, permitted, inheritable;
-	} sets[2] = { { CAP_CHOWN_BIT, CAP_CHOWN_BIT, CAP_CHOWN_BIT }, { 0, 0, 0 } };
-
-	if (syscall(SYS_capset, &header, sets) ||
-	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_CHOWN_NUMBER, 0, 0))
-		die("capabilities");
-}
-
 /*
- * The outer namespace has one id more than the sessions' namespace in it, and that one is aether's. The
- * owner of a namespace has every capability over it, so the sessions' is made under that id.
+ * The outer namespace has one id more than the sessions' namespace in it: aether's. It is the outer root,
+ * as the files in /proc of a process that hides belong to the root of the namespace that it was started in.
  */
 static void enter_namespaces(void)
 {
-	char map[64];
-	pid_t child;
+	char map[128];
 	int fd;
 
-	snprintf(map, sizeof(map), "0 %d %d\n", RANGE_FIRST, RANGE_COUNT + 1);
+	snprintf(map, sizeof(map), "0 %d 1\n1 %d %d\n", RANGE_FIRST + RANGE_COUNT, RANGE_FIRST,
+		 RANGE_COUNT);
 	fd = take_namespace(make_namespace(), map);
 	if (setns(fd, CLONE_NEWUSER) || setgroups(0, NULL) || setresgid(0, 0, 0) ||
 	    setresuid(0, 0, 0))
 		die("outer namespace");
 	close(fd);
-	if (seteuid(RANGE_COUNT))
-		die("seteuid");
-	child = make_namespace();
-	if (seteuid(0))
-		die("seteuid");
-	snprintf(map, sizeof(map), "0 0 %d\n", RANGE_COUNT);
-	fd = take_namespace(child, map);
+	snprintf(map, sizeof(map), "0 1 %d\n", RANGE_COUNT);
+	fd = take_namespace(make_namespace(), map);
 	if (dup2(fd, NAMESPACE_FD) < 0 || fcntl(NAMESPACE_FD, F_SETFD, 0))
 		die("dup2");
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) ||
-	    setresgid(RANGE_COUNT, RANGE_COUNT, RANGE_COUNT) ||
-	    setresuid(RANGE_COUNT, RANGE_COUNT, RANGE_COUNT))
-		die("aether's user");
-	keep_chown();
 }
 
 int main(int argc, char **argv)

@@ -50,7 +50,7 @@ export async function startAether(options: AetherOptions = {}): Promise<Aether> 
   const path = join(directory, 'sock');
   const binary = join(NATIVE, options.binary ?? 'aether');
   const words = [join(NATIVE, 'aether_start'), ...(options.sessions ? ['--sessions'] : [])];
-  words.push(path, binary, ...(options.sessions ? ['--session-ids', '0:0:65536'] : []));
+  words.push(path, binary, ...(options.sessions ? ['--session-ids', '0:1:65536'] : []));
   if (options.pidNamespace) {
     words.unshift('unshare', '--pid', '--mount', '--fork', '--mount-proc', '--kill-child', '--');
   }
@@ -183,7 +183,7 @@ export async function openLink(path: string, epoch: number): Promise<AetherLink>
   };
   const nonce = randomBytes(16);
   write({ type: 'hello', stream: 0, fields: { nonce, versionMax: 1, sandboxId: 'sb-a-b-c' } });
-  const welcome = await take(0);
+  const welcome = unlessError(await take(0));
   if (welcome.type !== 'welcome' || !nonce.equals(welcome.fields.nonce)) {
     throw new DsecError('protocol', 'aether answered with something else than a welcome');
   }
