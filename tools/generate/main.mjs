@@ -14,6 +14,7 @@ import { renderCHeader, renderCTables } from './c-protocol.mjs';
 import { renderErrorsPage } from './errors-page.mjs';
 import { renderBrokenFrames, renderGoldenFrames } from './golden-frames.mjs';
 import { renderPythonModels } from './python-models.mjs';
+import { renderSyscallTable } from './seccomp.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -57,6 +58,7 @@ async function renderAll() {
     'spec/golden/broken-frames.txt': { text: renderBrokenFrames(protocol) },
     'native/include/dsec_protocol.gen.h': { text: renderCHeader(protocol, std) },
     'native/common/protocol.gen.c': { text: renderCTables(protocol) },
+    'packages/backend-container/src/syscall-table.gen.ts': { text: renderSyscallTable(root) },
     'docs/reference/errors.md': { text: renderErrorsPage(std) },
     'python/libdsec/models_gen.py': renderPythonModels(root, document),
   };

@@ -188,12 +188,11 @@ function createCaller(channel: Channel, options: LauncherClientOptions) {
     answered.catch(() => {});
     sequence += 1;
     const frame = { type, stream, epoch: options.epoch, offset: sequence, fields: fields ?? {} };
-    try {
-      await channel.send(frame as LauncherFrame, signal);
-    } catch (thrown) {
+    // Without the signal: a frame that is given up half way would leave its answer without a request.
+    channel.send(frame as LauncherFrame).catch((thrown: unknown) => {
+      waiting.get(stream)?.reject(asDsecError(thrown));
       waiting.delete(stream);
-      throw thrown;
-    }
+    });
     return (await unlessAborted(answered, signal)) as FieldsOf<A>;
   };
 
@@ -226,10 +225,12 @@ function take(
   if (frame.type === 'error' && frame.stream === 0) throw errorOf(frame.fields);
   const request = waiting.get(frame.stream);
   if (request === undefined) throw new DsecError('protocol', `an answer to nothing: ${frame.type}`);
+  if (frame.type !== 'error' && frame.type !== request.answer) {
+    throw new DsecError('protocol', `${frame.type} where ${request.answer} was due`);
+  }
   waiting.delete(frame.stream);
   if (frame.type === 'error') request.reject(errorOf(frame.fields));
-  else if (frame.type === request.answer) request.resolve(frame.fields);
-  else throw new DsecError('protocol', `${frame.type} where ${request.answer} was due`);
+  else request.resolve(frame.fields);
 }
 
 /** The caller need not wait; the answer is still taken when it comes. */

@@ -1,0 +1,124 @@
+/*
+ * Stands in aether's place in tests of the launcher. It answers one line on each connection: what it, or a
+ * process of a session, may do. What a test believes it checks from the host.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	LISTENER_FD = 3,
+	SESSION_FD = 4,
+};
+
+static int result(long value)
+{
+	return value < 0 ? errno : 0;
+}
+
+/* The attempts of a session: each must fail with the errno that the test expects. */
+static void attack(FILE *answer)
+{
+	struct rlimit limit = { 0, 0 };
+
+	fprintf(answer, "kill=%d ", result(kill(1, SIGUSR1)));
+	fprintf(answer, "prlimit=%d ", result(prlimit(1, RLIMIT_NOFILE, &limit, NULL)));
+	fprintf(answer, "priority=%d ", result(setpriority(PRIO_PROCESS, 1, 5)));
+	fprintf(answer, "hostname=%d ", result(sethostname("x", 1)));
+	fprintf(answer, "mount=%d ", result(mount("none", "/", "tmpfs", 0, NULL)));
+	fprintf(answer, "unshare=%d ", result(unshare(CLONE_NEWUSER)));
+	fprintf(answer, "mknod=%d ", result(mknod("/tmp-node", S_IFBLK | 0600, 0x0700)));
+	fprintf(answer, "sysctl=%d ",
+		result(open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY)));
+	fprintf(answer, "environ=%d", result(open("/proc/1/environ", O_RDONLY)));
+}
+
+static void as_session(FILE *answer, const char *argument)
+{
+	if (setns(SESSION_FD, CLONE_NEWUSER) || setgid(0) || setuid(0)) {
+		fprintf(answer, "setns: %s", strerror(errno));
+		return;
+	}
+	close(SESSION_FD);
+	if (!strcmp(argument, "attack")) {
+		attack(answer);
+	} else if (!strncmp(argument, "write ", 6)) {
+		int fd = open(argument + 6, O_CREAT | O_WRONLY, 0644);
+
+		fprintf(answer, "%d", result(fd < 0 ? fd : write(fd, "x", 1)));
+	} else if (!strncmp(argument, "read ", 5)) {
+		char text[256];
+		int fd = open(argument + 5, O_RDONLY);
+		ssize_t length = fd < 0 ? fd : read(fd, text, sizeof(text));
+
+		if (length < 0)
+			fprintf(answer, "error %d", errno);
+		else
+			fwrite(text, 1, (size_t)length, answer);
+	} else if (!strncmp(argument, "fill ", 5)) {
+		static char block[65536];
+		int fd = open("/filled", O_CREAT | O_WRONLY, 0644);
+		int blocks = atoi(argument + 5);
+
+		while (blocks-- > 0 && write(fd, block, sizeof(block)) > 0)
+			;
+		fprintf(answer, "%d", blocks < 0 ? 0 : errno);
+	}
+}
+
+static void serve(int fd)
+{
+	FILE *stream = fdopen(fd, "r+");
+	char line[512];
+
+	if (!stream || !fgets(line, sizeof(line), stream))
+		return;
+	line[strcspn(line, "\n")] = '\0';
+	if (!strncmp(line, "exit ", 5))
+		_exit(atoi(line + 5));
+	if (!strncmp(line, "session ", 8)) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			as_session(stream, line + 8);
+			fflush(stream);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	} else if (!strcmp(line, "children")) {
+		/* Two that nothing but the cgroup holds together. */
+		for (int i = 0; i < 2; i++) {
+			if (fork() == 0) {
+				setsid();
+				for (;;)
+					pause();
+			}
+		}
+		fprintf(stream, "forked");
+	}
+	fclose(stream);
+}
+
+int main(void)
+{
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (;;) {
+		int fd = accept(LISTENER_FD, NULL, NULL);
+
+		if (fd < 0)
+			return 3;
+		serve(fd);
+	}
+}
