@@ -1,11 +1,12 @@
 /*
- * Commands: what the host started, each exactly once. A command is known from before its first fork until
- * the host acknowledges its result; a failed start is a result too. Every step is remembered here, none
- * depends on a connection.
+ * Commands: what the host started, each exactly once. A command is known from before its first fork
+ * until the host acknowledges its result; a failed start is a result too. Every step is remembered
+ * here, none depends on a connection.
  *
- * The last byte of an output is the one before its end of file. Where processes that outlive the leader
- * hold it open, it is the last one that was in the pipe a short while after the leader ended: what
- * background processes write later is read and dropped, so that they neither stop nor die of it.
+ * The last byte of an output is the one before its end of file. Where processes that outlive the
+ * leader hold it open, it is the last one that was in the pipe a short while after the leader
+ * ended: what background processes write later is read and dropped, so that they neither stop nor
+ * die of it.
  */
 #ifndef AETHER_COMMAND_H
 #define AETHER_COMMAND_H
@@ -38,6 +39,7 @@ struct command {
 	bool is_attached; /* the stream is not the one that started it */
 	bool started_owed;
 	bool exit_sent;
+	uint8_t turn; /* the output that may send first */
 	bool timed_out;
 	struct process process;	 /* its own, unless it runs in a session */
 	struct session *session; /* NULL when it does not, or when that has ended */
@@ -59,6 +61,11 @@ int command_attach(const struct dsec_frame *frame);
 int command_forget(const struct dsec_frame *frame);
 
 void command_child_ended(pid_t pid, int status);
+
+/* How a command's stream behaves. */
+extern const struct stream_kind command_stream;
+/* Sets the limit on running time, counted from the start, or takes it away. */
+void command_limit(struct command *command, bool limited, uint64_t timeout_ms);
 
 /* For the session that runs it. */
 void command_started(struct command *command);

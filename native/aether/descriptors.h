@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * Closes every descriptor but 0, 1, 2 and the kept ones, of which -1 are passed over. Sorts the array.
- * Returns 0 or a negative errno.
+ * Closes every descriptor but 0, 1, 2 and the kept ones, of which -1 are passed over. Sorts the
+ * array. Returns 0 or a negative errno.
  */
 int descriptors_keep(int *kept, size_t count);
 

@@ -5,8 +5,8 @@
 #include "frame.h"
 
 /*
- * Returns 0, -EPROTO when the frame breaks a rule of the link, or another error when the link has to end
- * and was told why.
+ * Returns 0, -EPROTO when the frame breaks a rule of the link, or another error when the link has
+ * to end and was told why.
  */
 int dispatch_frame(const struct dsec_frame *frame);
 

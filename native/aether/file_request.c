@@ -146,8 +146,10 @@ static int start_worker(struct request *request, int raw)
 		.output = -1,
 		.raw = raw,
 	};
-	bool reads = request->code == DSEC_AETHER_FILE_WRITE || request->code == DSEC_AETHER_PORT_OPEN;
-	bool writes = request->code == DSEC_AETHER_FILE_READ || request->code == DSEC_AETHER_PORT_OPEN;
+	bool reads =
+		request->code == DSEC_AETHER_FILE_WRITE || request->code == DSEC_AETHER_PORT_OPEN;
+	bool writes =
+		request->code == DSEC_AETHER_FILE_READ || request->code == DSEC_AETHER_PORT_OPEN;
 	int input = -1, output = -1;
 	int pair[2];
 	int err = 0;

@@ -1,8 +1,9 @@
 /*
- * Requests about files and ports. Each is done by a worker, a forked child with the session's own user
- * and rights, so that nothing can be reached through aether that the user could not reach. The worker's
- * bytes flow through pipes and the link, or, with a raw token, straight through a connection of their own
- * that the worker alone has. A request ends with its link; the host repeats it.
+ * Requests about files and ports. Each is done by a worker, a forked child with the session's own
+ * user and rights, so that nothing can be reached through aether that the user could not reach. The
+ * worker's bytes flow through pipes and the link, or, with a raw token, straight through a
+ * connection of their own that the worker alone has. A request ends with its link; the host repeats
+ * it.
  */
 #ifndef AETHER_FILE_REQUEST_H
 #define AETHER_FILE_REQUEST_H

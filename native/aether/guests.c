@@ -80,7 +80,8 @@ static void welcome(struct guest *guest, const struct dsec_frame *frame)
 
 	dsec_message_decode(frame->type->message, frame->payload, &hello);
 	if (frame->epoch < epoch_seen) {
-		refuse(guest, frame->epoch, DSEC_ERROR_CONFLICT, "a host of a newer epoch was here");
+		refuse(guest, frame->epoch, DSEC_ERROR_CONFLICT,
+		       "a host of a newer epoch was here");
 		return;
 	}
 	epoch_seen = frame->epoch;
@@ -92,8 +93,8 @@ static void welcome(struct guest *guest, const struct dsec_frame *frame)
 }
 
 /*
- * How many bytes are needed before the next decision: reading no more than that leaves what follows a
- * hello or a token to its next reader. 0 when the bytes are a whole hello, negative for nonsense.
+ * How many bytes are needed before the next decision: reading no more than that leaves what follows
+ * a hello or a token to its next reader. 0 when the bytes are a whole hello, negative for nonsense.
  */
 static int bytes_wanted(const struct guest *guest, struct dsec_frame *frame)
 {
@@ -123,8 +124,8 @@ static void on_bytes(struct watch *watch, uint32_t events)
 
 	(void)events;
 	while ((wanted = bytes_wanted(guest, &frame)) > 0) {
-		ssize_t bytes = read(watch->fd, guest->bytes + guest->used,
-				     (size_t)wanted - guest->used);
+		ssize_t bytes =
+			read(watch->fd, guest->bytes + guest->used, (size_t)wanted - guest->used);
 
 		if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 			return;

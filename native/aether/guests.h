@@ -1,6 +1,6 @@
 /*
- * Guests: connections that have not said what they are. The first bytes tell: the token of a raw stream
- * that is waited for, or a hello. Few at a time, each with a deadline.
+ * Guests: connections that have not said what they are. The first bytes tell: the token of a raw
+ * stream that is waited for, or a hello. Few at a time, each with a deadline.
  */
 #ifndef AETHER_GUESTS_H
 #define AETHER_GUESTS_H

@@ -19,8 +19,8 @@ enum {
 };
 
 /*
- * CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SETFCAP: what
- * Docker gives, less MKNOD, NET_RAW, SYS_CHROOT and AUDIT_WRITE.
+ * CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SETFCAP:
+ * what Docker gives, less MKNOD, NET_RAW, SYS_CHROOT and AUDIT_WRITE.
  */
 #define SESSION_CAPABILITIES UINT64_C(0x800005fb)
 
@@ -30,8 +30,8 @@ static uint8_t passwd_text[FILE_BYTES_MAX];
 static uint8_t group_text[FILE_BYTES_MAX];
 
 /*
- * The file may be anything that somebody inside could think of, so it is opened without waiting, must
- * be a regular one, and no more than its first part is read. A missing one is empty.
+ * The file may be anything that somebody inside could think of, so it is opened without waiting,
+ * must be a regular one, and no more than its first part is read. A missing one is empty.
  */
 static struct dsec_bytes read_file(const char *path, uint8_t *buffer)
 {

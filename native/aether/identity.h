@@ -8,8 +8,8 @@
 extern const struct account account_root;
 
 /*
- * Finds the account for `user`; without a user it is root's, which needs no line. `whole` asks for its
- * line all the same (its shell and groups). Returns 0, -ENOENT, or another negative errno.
+ * Finds the account for `user`; without a user it is root's, which needs no line. `whole` asks for
+ * its line all the same (its shell and groups). Returns 0, -ENOENT, or another negative errno.
  */
 int identity_find(struct dsec_bytes user, bool whole, struct account *account);
 
@@ -17,8 +17,8 @@ int identity_find(struct dsec_bytes user, bool whole, struct account *account);
 uint32_t identity_outside(uint32_t inside);
 
 /*
- * Enters the session namespace, if there is one, and takes the account's ids there, with no capability
- * beyond what containers of other runtimes commonly have. Returns 0 or a negative errno.
+ * Enters the session namespace, if there is one, and takes the account's ids there, with no
+ * capability beyond what containers of other runtimes commonly have. Returns 0 or a negative errno.
  */
 int identity_assume(const struct account *account);
 

@@ -110,8 +110,8 @@ void inlet_open(struct inlet *inlet, int fd, bool is_terminal)
 static int keep_waiting(struct inlet *inlet, struct dsec_bytes data)
 {
 	uint32_t at = (uint32_t)(inlet->taken % INLET_WINDOW_BYTES);
-	uint32_t first = data.length < INLET_WINDOW_BYTES - at ? data.length
-							       : INLET_WINDOW_BYTES - at;
+	uint32_t first =
+		data.length < INLET_WINDOW_BYTES - at ? data.length : INLET_WINDOW_BYTES - at;
 
 	if (data.length == 0)
 		return 0;

@@ -19,7 +19,8 @@
 enum {
 	/* A tree is stopped in so many walks at most before it is killed. */
 	STOP_WALKS_MAX = 16,
-	/* Between walks that kill; longer each time, for a process that the kernel cannot let go. */
+	/* Between walks that kill; longer each time, for a process that the kernel cannot let go.
+	 */
 	KILL_PAUSE_MS_MAX = 100,
 };
 
@@ -53,7 +54,8 @@ static uint64_t microseconds(struct timeval time)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
 }
 
-/* What the leader says about its start: a failure, or the end of file that a successful exec makes. */
+/* What the leader says about its start: a failure, or the end of file that a successful exec makes.
+ */
 static void take_failure(void)
 {
 	struct start_failure failure;
@@ -100,9 +102,9 @@ static void reap(void)
 }
 
 /*
- * First everything is stopped, so that nothing starts anew what dies, until a walk meets no more than the
- * walk before. Then all are killed; those that lose their parent become the keeper's own children, so
- * that it sees the end of every one, and reap() ends the keeper after the last.
+ * First everything is stopped, so that nothing starts anew what dies, until a walk meets no more
+ * than the walk before. Then all are killed; those that lose their parent become the keeper's own
+ * children, so that it sees the end of every one, and reap() ends the keeper after the last.
  */
 static void kill_tree(pid_t spared)
 {
@@ -170,12 +172,12 @@ static void take_orders(void)
 	struct order order;
 	ssize_t bytes;
 
-	while ((bytes = recv(keeper.control, &order, sizeof(order), MSG_DONTWAIT)) ==
-	       sizeof(order))
+	while ((bytes = recv(keeper.control, &order, sizeof(order), MSG_DONTWAIT)) == sizeof(order))
 		obey(&order);
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* aether is gone. Without a word before, nothing is left that could ask for this command. */
+	/* aether is gone. Without a word before, nothing is left that could ask for this command.
+	 */
 	close(keeper.control);
 	keeper.control = -1;
 	if (!keeper.released)
@@ -232,9 +234,10 @@ static int become_keeper(const struct start *start)
 {
 	struct sigaction action = { .sa_handler = on_child };
 	int kept[] = {
-		start->control,	   start->stdio[0], start->stdio[1], start->stdio[2],
-		start->terminal,   start->script,   start->status,   start->drain[0],
-		start->drain[1],   proc_fd,	    session_ids.namespace_fd,
+		start->control,	 start->stdio[0],	   start->stdio[1],
+		start->stdio[2], start->terminal,	   start->script,
+		start->status,	 start->drain[0],	   start->drain[1],
+		proc_fd,	 session_ids.namespace_fd,
 	};
 
 	prctl(PR_SET_NAME, "aether-keeper", 0, 0, 0);

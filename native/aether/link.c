@@ -169,7 +169,8 @@ bool link_put_data(uint8_t code, uint32_t stream, struct outlet *outlet)
 			return true;
 		}
 		to += DSEC_FRAME_HEADER_BYTES;
-		for (int i = 0, n = outlet_pieces(outlet, frame.offset, frame.payload.length, pieces);
+		for (int i = 0,
+			 n = outlet_pieces(outlet, frame.offset, frame.payload.length, pieces);
 		     i < n; i++) {
 			memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
 			to += pieces[i].iov_len;
@@ -271,9 +272,9 @@ static bool take_frames(void)
 
 	while (!failed && has_room()) {
 		struct dsec_frame frame;
-		int length = dsec_frame_decode(&dsec_aether_protocol, DSEC_FROM_CLIENT,
-					       (struct dsec_bytes){ in + at, in_used - at },
-					       &frame);
+		int length =
+			dsec_frame_decode(&dsec_aether_protocol, DSEC_FROM_CLIENT,
+					  (struct dsec_bytes){ in + at, in_used - at }, &frame);
 
 		if (length == 0)
 			break;

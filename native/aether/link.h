@@ -1,9 +1,10 @@
 /*
- * The link: the one framed connection to the host. It reads whole frames into one fixed buffer and hands
- * them on; it writes control frames from another, and longer data frames straight from the rings that
- * hold them. Nothing grows: reading stops while much waits to be written, and streams are asked for
- * frames only while there is room for the longest one. What is put is written when the round of events
- * is over; a link that failed is torn down then too, so that no handler loses its object underneath it.
+ * The link: the one framed connection to the host. It reads whole frames into one fixed buffer and
+ * hands them on; it writes control frames from another, and longer data frames straight from the
+ * rings that hold them. Nothing grows: reading stops while much waits to be written, and streams
+ * are asked for frames only while there is room for the longest one. What is put is written when
+ * the round of events is over; a link that failed is torn down then too, so that no handler loses
+ * its object underneath it.
  */
 #ifndef AETHER_LINK_H
 #define AETHER_LINK_H

@@ -84,7 +84,8 @@ void timer_stop(struct timer *timer)
 	timer->armed = false;
 }
 
-/* An event that was fetched before its watch changed must not be delivered: the watch may be gone. */
+/* An event that was fetched before its watch changed must not be delivered: the watch may be gone.
+ */
 static void forget_fetched(struct watch *watch)
 {
 	for (int i = 0; i < batch_count; i++) {

@@ -1,10 +1,11 @@
 /*
- * The event loop: descriptors through epoll, deadlines on the running clock, and children that ended.
+ * The event loop: descriptors through epoll, deadlines on the running clock, and children that
+ * ended.
  *
- * The running clock advances with CLOCK_MONOTONIC, but by no more than a tick between two looks at it.
- * While a cgroup is frozen aether is frozen with it, so a pause of any length counts as at most one tick:
- * that is what makes a timeout a limit on running time. The price is a look at the clock every tick
- * while something is timed; without, the loop sleeps until a descriptor is ready.
+ * The running clock advances with CLOCK_MONOTONIC, but by no more than a tick between two looks at
+ * it. While a cgroup is frozen aether is frozen with it, so a pause of any length counts as at most
+ * one tick: that is what makes a timeout a limit on running time. The price is a look at the clock
+ * every tick while something is timed; without, the loop sleeps until a descriptor is ready.
  */
 #ifndef AETHER_LOOP_H
 #define AETHER_LOOP_H
@@ -13,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define container_of(pointer, type, member) \
+#define container_of(pointer, type, member)                                                        \
 	((type *)(void *)((char *)(pointer) - __builtin_offsetof(type, member)))
 
 /* A descriptor in the loop; `fd` is -1 when there is none. */
@@ -48,7 +49,8 @@ void running_release(void);
 void timer_start(struct timer *timer, uint64_t delay_ms);
 void timer_stop(struct timer *timer);
 
-/* Called after each round of events, to send what they left to say and to tear down what they ended. */
+/* Called after each round of events, to send what they left to say and to tear down what they
+ * ended. */
 extern void (*loop_settle)(void);
 /* Called for each child that ended, after it was reaped. */
 extern void (*loop_child_ended)(pid_t pid, int status);

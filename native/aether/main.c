@@ -1,6 +1,6 @@
 /*
- * aether, the agent inside a sandbox: PID 1 of a container, or started by the init of a VM. What it and
- * the host say to each other is described in packages/protocol/src/aether-frames.ts.
+ * aether, the agent inside a sandbox: PID 1 of a container, or started by the init of a VM. What it
+ * and the host say to each other is described in packages/protocol/src/aether-frames.ts.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,12 @@
 /*
- * Outlets: bytes on their way to the host, in a ring of one window, numbered from the first byte on.
+ * Outlets: bytes on their way to the host, in a ring of one window, numbered from the first byte
+ * on.
  *
  *     base <= sent <= head, sent <= credit, head - base <= window
  *
- * Below `base` the host has acknowledged, below `sent` it was sent on the present link, below `head` it
- * was taken from the command. A file's or port's outlet keeps nothing, as such a request ends with its
- * link: there `base` follows `sent`.
+ * Below `base` the host has acknowledged, below `sent` it was sent on the present link, below
+ * `head` it was taken from the command. A file's or port's outlet keeps nothing, as such a request
+ * ends with its link: there `base` follows `sent`.
  */
 #ifndef AETHER_OUTLET_H
 #define AETHER_OUTLET_H

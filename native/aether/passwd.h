@@ -1,6 +1,7 @@
 /*
- * The sandbox's own /etc/passwd and /etc/group, as text that anyone inside may have written. Nothing here
- * allocates or does I/O; fields that do not fit and lines that make no sense are passed over.
+ * The sandbox's own /etc/passwd and /etc/group, as text that anyone inside may have written.
+ * Nothing here allocates or does I/O; fields that do not fit and lines that make no sense are
+ * passed over.
  */
 #ifndef AETHER_PASSWD_H
 #define AETHER_PASSWD_H
@@ -35,8 +36,8 @@ bool group_find(struct dsec_bytes group, struct dsec_bytes key, uint32_t *gid);
 void group_memberships(struct dsec_bytes group, struct account *account);
 
 /*
- * Fills in the account for `user`, a name or number or `user:group`. A number needs no line: its group is
- * then 0 and its home `/`. Returns 0 or -ENOENT.
+ * Fills in the account for `user`, a name or number or `user:group`. A number needs no line: its
+ * group is then 0 and its home `/`. Returns 0 or -ENOENT.
  */
 int account_find(struct dsec_bytes passwd, struct dsec_bytes group, struct dsec_bytes user,
 		 struct account *account);

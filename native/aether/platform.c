@@ -42,7 +42,8 @@ static int standard_descriptors(void)
 	return 0;
 }
 
-/* Exactly the descriptors that were meant are kept; the rest was leaked by whoever started aether. */
+/* Exactly the descriptors that were meant are kept; the rest was leaked by whoever started aether.
+ */
 static int own_descriptors(void)
 {
 	unsigned int last = session_ids.count > 0 ? SESSION_NAMESPACE_FD : LISTENER_FD;
@@ -72,8 +73,8 @@ static int out_of_reach(void)
 }
 
 /*
- * Every signal is ignored, which drops it when it is sent; a blocked one would be kept in memory. SIGCHLD
- * alone is blocked, for the loop, as ignoring it would throw away how children ended.
+ * Every signal is ignored, which drops it when it is sent; a blocked one would be kept in memory.
+ * SIGCHLD alone is blocked, for the loop, as ignoring it would throw away how children ended.
  */
 static int deaf(void)
 {
@@ -151,7 +152,8 @@ int platform_init(int argc, char **argv)
 	int err = read_arguments(argc, argv);
 
 	if (err) {
-		fprintf(stderr, "usage: aether [--session-ids INSIDE:OUTSIDE:COUNT] | --crash-points\n");
+		fprintf(stderr,
+			"usage: aether [--session-ids INSIDE:OUTSIDE:COUNT] | --crash-points\n");
 		return err;
 	}
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {

@@ -14,10 +14,10 @@ enum {
 };
 
 /*
- * Where commands run. With a session namespace (`--session-ids INSIDE:OUTSIDE:COUNT`) descriptor 4 is a
- * user namespace below aether's own, whose ids from INSIDE on are aether's from OUTSIDE on; the id that
- * aether runs under is not among them, so that nothing inside can signal, trace or limit it. Without,
- * commands share aether's namespace.
+ * Where commands run. With a session namespace (`--session-ids INSIDE:OUTSIDE:COUNT`) descriptor 4
+ * is a user namespace below aether's own, whose ids from INSIDE on are aether's from OUTSIDE on;
+ * the id that aether runs under is not among them, so that nothing inside can signal, trace or
+ * limit it. Without, commands share aether's namespace.
  */
 struct session_ids {
 	int namespace_fd; /* -1: none */
@@ -32,7 +32,8 @@ extern struct rlimit session_files;
 /* A directory descriptor of /proc, -1 when there is none. */
 extern int proc_fd;
 
-/* Sets all of the above up and makes the process safe from what runs beside it. 0 or a negative errno. */
+/* Sets all of the above up and makes the process safe from what runs beside it. 0 or a negative
+ * errno. */
 int platform_init(int argc, char **argv);
 
 /* 16 random bytes drawn when aether started. */

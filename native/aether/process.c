@@ -198,9 +198,9 @@ static void take_report(struct process *process, const struct report *report)
 		break;
 	case REPORT_ENDED:
 		process->state = PROCESS_ENDED;
-		process->owner->ended(process, &(struct ending){ report->status, report->user_us,
-								 report->system_us,
-								 report->peak_bytes });
+		process->owner->ended(process,
+				      &(struct ending){ report->status, report->user_us,
+							report->system_us, report->peak_bytes });
 		break;
 	default:
 		/* Empty: the keeper ends, and its end of the socket with it. */

@@ -53,8 +53,8 @@ struct process_size {
 };
 
 /*
- * Forks the keeper. `start` holds what to run; its descriptors are made here. Outputs flow at once into
- * the sources' outlets. Returns 0, or a negative errno when not even that was possible.
+ * Forks the keeper. `start` holds what to run; its descriptors are made here. Outputs flow at once
+ * into the sources' outlets. Returns 0, or a negative errno when not even that was possible.
  */
 int process_start(struct process *process, struct start *start, const struct process_owner *owner,
 		  struct process_size terminal, bool stdin_open);

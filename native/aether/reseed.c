@@ -16,7 +16,8 @@ enum {
 	MACHINE_ID_BYTES = 16,
 };
 
-/* linux/random.h: adds to the pool and counts it; then the generator takes from the pool at once. */
+/* linux/random.h: adds to the pool and counts it; then the generator takes from the pool at once.
+ */
 #define RANDOM_ADD_ENTROPY _IOW('R', 0x03, int[2])
 #define RANDOM_RESEED	   _IO('R', 0x07)
 
@@ -55,9 +56,8 @@ static int set_hostname(const struct dsec_msg_reseed *message)
 {
 	if (!(message->present & DSEC_RESEED_HAS_HOSTNAME))
 		return 0;
-	return sethostname((const char *)message->hostname.data, message->hostname.length)
-		       ? -errno
-		       : 0;
+	return sethostname((const char *)message->hostname.data, message->hostname.length) ? -errno
+											   : 0;
 }
 
 static int set_machine_id(const struct dsec_msg_reseed *message)

@@ -13,8 +13,9 @@ enum {
 };
 
 /*
- * Allocates the line: the command's text, or its arguments as quoted words, in an `eval` that has no
- * access to the status descriptor, then the report of `word` and the status there. NULL without memory.
+ * Allocates the line: the command's text, or its arguments as quoted words, in an `eval` that has
+ * no access to the status descriptor, then the report of `word` and the status there. NULL without
+ * memory.
  */
 char *session_text(const struct dsec_msg_exec_start *message, const char *word, size_t *length);
 

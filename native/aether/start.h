@@ -1,12 +1,13 @@
 /*
- * Starting a command: what aether, the keeper that it forks for each command, and the leader that the
- * keeper forks say to each other.
+ * Starting a command: what aether, the keeper that it forks for each command, and the leader that
+ * the keeper forks say to each other.
  *
  *   aether ── keeper (subreaper of this one command, runs as aether does) ── leader (the command)
  *
- * Whatever the command starts, double forks and new sessions included, stays below its keeper, which
- * signals and kills it as a whole. The keeper is out of reach for it like aether itself. Keeper and
- * leader allocate nothing: they work in static memory that is untouched, and so costs nothing, in aether.
+ * Whatever the command starts, double forks and new sessions included, stays below its keeper,
+ * which signals and kills it as a whole. The keeper is out of reach for it like aether itself.
+ * Keeper and leader allocate nothing: they work in static memory that is untouched, and so costs
+ * nothing, in aether.
  */
 #ifndef AETHER_START_H
 #define AETHER_START_H

@@ -1,4 +1,5 @@
-/* Streams: the requests that the present link has open, found by the number that the host gave them. */
+/* Streams: the requests that the present link has open, found by the number that the host gave
+ * them. */
 #ifndef AETHER_STREAM_H
 #define AETHER_STREAM_H
 

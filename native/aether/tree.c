@@ -110,9 +110,9 @@ static bool is_zombie(pid_t pid)
 }
 
 /*
- * A number that was read may belong to a stranger by the time that the signal is sent only if its process
- * ended, was reaped, and the kernel went once around all process numbers in between: it hands them
- * out in turn.
+ * A number that was read may belong to a stranger by the time that the signal is sent only if its
+ * process ended, was reaped, and the kernel went once around all process numbers in between: it
+ * hands them out in turn.
  */
 int tree_signal(int signal, pid_t spared)
 {

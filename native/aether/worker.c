@@ -28,8 +28,8 @@ static int root_fd = -1;
 void worker_answer(uint8_t code, const void *message)
 {
 	const struct dsec_frame_type *type = dsec_frame_type(&dsec_aether_protocol, code);
-	int length = dsec_message_encode(type->message, message, packet.payload,
-					 sizeof(packet.payload));
+	int length =
+		dsec_message_encode(type->message, message, packet.payload, sizeof(packet.payload));
 
 	packet.code = code;
 	if (length < 0)

@@ -1,6 +1,6 @@
 /*
- * Workers: short-lived children that do one file or port request as the session's user. They allocate
- * nothing; their memory is static and untouched in aether.
+ * Workers: short-lived children that do one file or port request as the session's user. They
+ * allocate nothing; their memory is static and untouched in aether.
  */
 #ifndef AETHER_WORKER_H
 #define AETHER_WORKER_H
@@ -46,11 +46,12 @@ int worker_write(int fd, const uint8_t *data, size_t length);
 /* Says that the file is complete and waits for the word. Returns false when it never comes. */
 bool worker_may_commit(void);
 
-/* Opens a path from the sandbox's root; see openat2(2). Returns a descriptor or a negative errno. */
+/* Opens a path from the sandbox's root; see openat2(2). Returns a descriptor or a negative errno.
+ */
 int worker_open(struct dsec_bytes path, uint64_t flags);
 /*
- * Opens the directory that holds the path's last name, and copies that name out. With `create`, missing
- * directories are made. Returns a descriptor or a negative errno.
+ * Opens the directory that holds the path's last name, and copies that name out. With `create`,
+ * missing directories are made. Returns a descriptor or a negative errno.
  */
 int worker_open_parent(struct dsec_bytes path, bool create, char name[256]);
 struct dsec_bytes worker_last_name(struct dsec_bytes path);

@@ -36,7 +36,8 @@ static uint64_t least(uint64_t one, uint64_t other)
 	return one < other ? one : other;
 }
 
-/* Copies through memory, for files that the kernel cannot send itself. Returns bytes, 0 at the end. */
+/* Copies through memory, for files that the kernel cannot send itself. Returns bytes, 0 at the end.
+ */
 static ssize_t copy_some(int to, int from, off_t *offset, uint64_t left)
 {
 	ssize_t bytes = pread(from, chunk, (size_t)least(left, CHUNK_BYTES), *offset);
@@ -58,9 +59,8 @@ static ssize_t send_some(int to, int from, off_t *offset, uint64_t left)
 
 void worker_read(const struct dsec_msg_file_read *message)
 {
-	uint64_t left = message->present & DSEC_FILE_READ_HAS_LENGTH_BYTES
-				? message->length_bytes
-				: INT64_MAX;
+	uint64_t left = message->present & DSEC_FILE_READ_HAS_LENGTH_BYTES ? message->length_bytes
+									   : INT64_MAX;
 	int to = worker_task.raw >= 0 ? worker_task.raw : worker_task.output;
 	int from = worker_open(message->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct dsec_msg_done done = { .present = DSEC_DONE_HAS_BYTES };

@@ -31,7 +31,8 @@ static const struct {
 	{ S_IFSOCK, DSEC_FILE_ATTRIBUTES_KIND_SOCKET },
 };
 
-/* `directory` and `path` name it for readlinkat; the target stays in static memory until the next call. */
+/* `directory` and `path` name it for readlinkat; the target stays in static memory until the next
+ * call. */
 static void fill(struct dsec_msg_file_attributes *attributes, const struct stat *status,
 		 struct dsec_bytes name, int directory, const char *path)
 {
@@ -78,8 +79,9 @@ void worker_stat(const struct dsec_msg_file_stat *message)
 }
 
 /*
- * A page of a directory, in the order that its file system has. The cursor is the position behind the
- * last entry: names that stay are seen once, whatever else changes, as far as the file system promises.
+ * A page of a directory, in the order that its file system has. The cursor is the position behind
+ * the last entry: names that stay are seen once, whatever else changes, as far as the file system
+ * promises.
  */
 void worker_list(const struct dsec_msg_file_list *message)
 {

@@ -1,7 +1,8 @@
 /*
- * Removal of a name, or of a whole tree of any depth and width with few descriptors. A directory that
- * lies too deep is first moved up to the top of the tree, where it is met again later; so the walk never
- * needs a way back by `..`, which somebody could lead elsewhere by moving directories about.
+ * Removal of a name, or of a whole tree of any depth and width with few descriptors. A directory
+ * that lies too deep is first moved up to the top of the tree, where it is met again later; so the
+ * walk never needs a way back by `..`, which somebody could lead elsewhere by moving directories
+ * about.
  */
 #include <errno.h>
 #include <fcntl.h>
