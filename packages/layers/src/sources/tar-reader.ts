@@ -171,8 +171,9 @@ async function readExtensionInto(
   extensions.count += 1;
   if (extensions.count > EXTENSIONS_MAX) throw invalid('too many extended headers before a member');
   const content = await readExtension(source, header, limits.paxBytesMax);
-  if (type === 'L') extensions.longName = untilNul(content);
-  else if (type === 'K') extensions.longLink = untilNul(content);
+  // An empty one says nothing.
+  if (type === 'L') extensions.longName = untilNul(content) || undefined;
+  else if (type === 'K') extensions.longLink = untilNul(content) || undefined;
   else {
     // Not in addition to an earlier one: the last one before a member counts.
     extensions.fields = emptyPaxFields();
@@ -210,7 +211,7 @@ function mergeFields(global: PaxFields, extensions: Extensions, header: TarHeade
     xattrs,
   };
   return {
-    name: longName ?? fields.sparse.name ?? fields.path ?? header.name,
+    name: longName ?? fields.path ?? header.name,
     linkName: longLink ?? fields.linkPath ?? header.linkName,
     sizeBytes: fields.sizeBytes ?? header.sizeBytes,
     attributes,
@@ -233,19 +234,12 @@ async function readMember(
   switch (header.type) {
     case '0':
     case '7':
-    case 'S': {
+    case 'S':
       // Before there were directories in tar, a slash at the end meant one.
-      if (name.endsWith('/')) {
-        if (sizeBytes > 0) throw invalid(`the directory ${shown(path)} has content`);
-        return { kind: 'directory', path, attributes, sizeBytes: 0 };
-      }
-      const sparse =
-        header.type === 'S'
-          ? await readOldSparse(block, sizeBytes, source, limits.sparsePiecesMax)
-          : await readPaxSparse(merged.sparse, sizeBytes, source, limits.sparsePiecesMax);
-      setBody(sparse?.storedBytes ?? sizeBytes, sparse);
-      return { kind: 'file', path, attributes, sizeBytes: sparse?.sizeBytes ?? sizeBytes };
-    }
+      if (!name.endsWith('/'))
+        return readFileMember({ block, header }, merged, source, limits, setBody);
+      if (sizeBytes > 0) throw invalid(`the directory ${shown(path)} has content`);
+      return { kind: 'directory', path, attributes, sizeBytes: 0 };
     case 'D':
       // GNU's incremental backups list the names of a directory in its body.
       setBody(sizeBytes);
@@ -278,6 +272,29 @@ async function readMember(
     default:
       throw invalid(`${shown(path)} has the unknown type ${shown(header.type)}`);
   }
+}
+
+async function readFileMember(
+  { block, header }: { block: Buffer; header: TarHeader },
+  { name, attributes, sizeBytes, sparse: records }: Merged,
+  source: ByteSource,
+  limits: ImportLimits,
+  setBody: (bytes: number, sparse?: SparseMap) => void,
+): Promise<TarMember> {
+  const { sparsePiecesMax, pathBytesMax } = limits;
+  const isOld = header.type === 'S';
+  const sparse = isOld
+    ? await readOldSparse(block, sizeBytes, source, sparsePiecesMax)
+    : await readPaxSparse(records, sizeBytes, source, sparsePiecesMax);
+  // The plain name is then one for tools that would unpack map and pieces as they are.
+  const realName = sparse === undefined || isOld ? name : (records.name ?? name);
+  setBody(sparse?.storedBytes ?? sizeBytes, sparse);
+  return {
+    kind: 'file',
+    path: memberPath(realName, pathBytesMax),
+    attributes,
+    sizeBytes: sparse?.sizeBytes ?? sizeBytes,
+  };
 }
 
 /**

@@ -100,14 +100,11 @@ export async function readPaxSparse(
   source: ByteSource,
   piecesMax: number,
 ): Promise<SparseMap | undefined> {
-  if (sparse.major !== undefined || sparse.minor !== undefined) {
-    if (sparse.major !== 1 || sparse.minor !== 0) throw invalid('its version is unknown');
-    return readMapBlocks(sizeOf(sparse), bodyBytes, source, piecesMax);
-  }
-  if (sparse.map === undefined && sparse.pairs.length === 0) {
-    // A file that is one hole has a size and no pieces.
-    if (sparse.sizeBytes === undefined) return undefined;
-  }
+  const version = `${sparse.major ?? 0}.${sparse.minor ?? 0}`;
+  if (version === '1.0') return readMapBlocks(sizeOf(sparse), bodyBytes, source, piecesMax);
+  if (version !== '0.0' && version !== '0.1') throw invalid('its version is unknown');
+  // Without pieces it is a plain file, whatever else the records say; a hole alone is written as an empty piece.
+  if (sparse.map === undefined && sparse.pairs.length === 0) return undefined;
   const numbers =
     sparse.map === undefined ? sparse.pairs : sparse.map.split(',').map(parsePaxNumber);
   if (numbers.length % 2 !== 0) throw invalid('a piece has no length');

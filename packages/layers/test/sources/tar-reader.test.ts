@@ -219,6 +219,28 @@ describe('extended headers', () => {
     expect(members).toMatchObject([{ path: 'gnu', attributes: { uid: 0 } }]);
   });
 
+  it('that are empty, or say what only a sparse file has, change no name', async () => {
+    const members = await read(
+      tarOf(
+        gnuLong('L', ''),
+        gnuLong('K', ''),
+        tarMember({ name: 'a', type: '2', link: 't' }),
+        paxHeader([
+          ['GNU.sparse.name', 'other'],
+          ['GNU.sparse.size', '100'],
+        ]),
+        tarMember({ name: 'b' }, 'x'),
+        paxHeader([['GNU.sparse.name', 'other']]),
+        tarMember({ name: 'c', type: '5' }),
+      ),
+    );
+    expect(members).toMatchObject([
+      { path: 'a', target: 't' },
+      { path: 'b', sizeBytes: 1 },
+      { path: 'c' },
+    ]);
+  });
+
   it('may not be too many, too long, or the last thing', async () => {
     const many = Array.from({ length: 17 }, () => paxHeader([['path', 'x']]));
     await refuses(tarOf(...many, tarMember({ name: 'x' })), 'import-invalid', /too many/);

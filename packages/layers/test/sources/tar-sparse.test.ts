@@ -170,10 +170,12 @@ describe("pax's forms", () => {
   });
   it('none', async () => {
     expect(await read({}, 100)).toBeUndefined();
+    expect(await read({ sizeBytes: 1000, name: 'x' }, 0)).toBeUndefined();
+    expect(await read({ major: 0, minor: 1, sizeBytes: 1000 }, 5)).toBeUndefined();
   });
   it('one hole', async () => {
     const hole = { sizeBytes: 1000, pieces: [], storedBytes: 0 };
-    expect(await read({ sizeBytes: 1000 }, 0)).toEqual(hole);
+    expect(await read({ sizeBytes: 1000, pairs: [1000, 0] }, 0)).toEqual(hole);
     expect(await read({ major: 1, minor: 0, sizeBytes: 1000 }, 512, '0\n')).toEqual(hole);
     expect(await read({ sizeBytes: 1000, map: '1000,0' }, 0)).toEqual(hole);
   });
@@ -181,13 +183,13 @@ describe("pax's forms", () => {
   const v1 = { major: 1, minor: 0, sizeBytes: 1000 };
   it.each<[string, Partial<PaxSparse>, number, string, string]>([
     ['an unknown version', { major: 2, minor: 0, sizeBytes: 1 }, 0, '', 'import-invalid'],
-    ['half a version', { major: 1, sizeBytes: 1 }, 0, '', 'import-invalid'],
+    ['a version that never was', { major: 0, minor: 2, map: '0,0' }, 0, '', 'import-invalid'],
     ['no size', { map: '0,5' }, 5, '', 'import-invalid'],
     ['half a piece', { map: '0', sizeBytes: 5 }, 5, '', 'import-invalid'],
     ['letters in a list', { map: '0,x', sizeBytes: 5 }, 5, '', 'import-invalid'],
     ['an empty list', { map: '', sizeBytes: 5 }, 5, '', 'import-invalid'],
     ['a size that is too small', { map: '0,10', sizeBytes: 5 }, 10, '', 'import-invalid'],
-    ['content for a hole', { sizeBytes: 1000 }, 5, '', 'import-invalid'],
+    ['content for a hole', { sizeBytes: 1000, map: '1000,0' }, 5, '', 'import-invalid'],
     ['a map longer than the body', v1, 100, '1\n0\n5\n', 'import-invalid'],
     ['letters in a map', v1, 1024, '1\nx\n5\n', 'import-invalid'],
     ['no lines in a map', v1, 5120, '1'.repeat(600), 'import-invalid'],
