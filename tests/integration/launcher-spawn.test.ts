@@ -1,0 +1,318 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
+import { SANDBOX_ID_COUNT, SANDBOX_ID_FIRST, type SpawnFields } from '@dsec/protocol';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
+import {
+  AGENT_ID,
+  ATTRIBUTES,
+  buildNative,
+  type LauncherWorld,
+  mountLayers,
+  openLauncherWorld,
+  type TestLayer,
+  until,
+} from './launcher-world.ts';
+
+rerunInPrivateNamespace(import.meta.filename, 'integration');
+
+const SLOT = 1;
+const BASE = SANDBOX_ID_FIRST + SLOT * SANDBOX_ID_COUNT;
+const key = { name: 'box', generation: 1 };
+const EPERM = 1;
+const EACCES = 13;
+const bytes = (text: string) => Buffer.from(text);
+const NAMESPACES = ['mnt', 'pid', 'uts', 'ipc', 'net', 'cgroup', 'user'];
+
+const read = (pid: number, name: string) => readFileSync(`/proc/${pid}/${name}`, 'utf8');
+const statusOf = (pid: number) =>
+  new Map(
+    read(pid, 'status')
+      .split('\n')
+      .map((line) => line.split(/:\s+/) as [string, string]),
+  );
+
+describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
+  let world: LauncherWorld;
+  let client: LauncherClient;
+  let base: TestLayer;
+
+  beforeAll(buildNative);
+  beforeEach(async () => {
+    world = openLauncherWorld({ seccomp: compileSeccomp() });
+    ({ client } = await world.start());
+    base = world.buildLayer((builder) => {
+      builder.directory('etc', ATTRIBUTES);
+      builder.directory('home', { ...ATTRIBUTES, uid: 1000, gid: 1000 });
+      const file = builder.file('etc/hello', ATTRIBUTES, 2);
+      file.write(bytes('hi'));
+      file.end();
+    });
+    await mountLayers(client, [base]);
+  });
+  afterEach(() => world.close());
+
+  const spawn = (change?: (spec: SpawnFields) => SpawnFields, layers = [base]) =>
+    client.spawn(world.spec(key, { layers, slot: SLOT, ...(change && { change }) }));
+
+  it('has a range of ids, and PID 1 has one that sessions lack', async () => {
+    const { pid } = await spawn();
+    expect(read(pid, 'uid_map').trim().split(/\s+/)).toEqual(['0', `${BASE}`, '65536']);
+    expect(read(pid, 'gid_map').trim().split(/\s+/)).toEqual(['0', `${BASE}`, '65536']);
+    const status = statusOf(pid);
+    const own = `${BASE + AGENT_ID}`;
+    expect(status.get('Uid')).toBe([own, own, own, own].join('\t'));
+    expect(status.get('Gid')).toBe([own, own, own, own].join('\t'));
+    expect(status.get('Groups')?.trim()).toBe('');
+    // What a session sees of the outside: its root is the root of the range.
+    const file = await world.ask(key, 'session write /home/made');
+    expect(file).toBe('0');
+    expect(statSync(`/proc/${pid}/root/home/made`).uid).toBe(BASE);
+    expect(statSync(`/proc/${pid}/root/home`).uid).toBe(BASE + 1000);
+  });
+
+  it('has no capability, no new privileges, and a filter', async () => {
+    const { pid } = await spawn();
+    const status = statusOf(pid);
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) {
+      expect(status.get(set), set).toBe('0000000000000000');
+    }
+    expect(status.get('NoNewPrivs')).toBe('1');
+    expect(status.get('Seccomp')).toBe('2');
+    expect(status.get('Seccomp_filters')).toBe('1');
+  });
+
+  it('keeps the capabilities that it is given, in every set', async () => {
+    const kept = 2n ** 0n + 2n ** 7n;
+    const { pid } = await spawn((spec) => ({ ...spec, capabilities: Number(kept) }));
+    const status = statusOf(pid);
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) {
+      expect(BigInt(`0x${status.get(set)}`), set).toBe(kept);
+    }
+  });
+
+  it('shares no namespace with the host', async () => {
+    const { pid } = await spawn();
+    for (const name of NAMESPACES) {
+      const own = readlinkSync(`/proc/self/ns/${name}`);
+      expect(readlinkSync(`/proc/${pid}/ns/${name}`), name).not.toBe(own);
+    }
+  });
+
+  it('inherits nothing: descriptors, environment, directory, limits, signals', async () => {
+    const { pid } = await spawn();
+    const descriptors = readdirSync(`/proc/${pid}/fd`).map(
+      (number) => [number, readlinkSync(`/proc/${pid}/fd/${number}`)] as const,
+    );
+    expect(descriptors.map(([number]) => number)).toEqual(['0', '1', '2', '3', '4']);
+    for (const [number, target] of descriptors.slice(0, 3)) {
+      expect(target, number).toMatch(/null$/);
+    }
+    expect(descriptors[3]?.[1]).toMatch(/^socket:/);
+    expect(descriptors[4]?.[1]).toMatch(/^user:/);
+    expect(read(pid, 'environ')).toBe('');
+    expect(readlinkSync(`/proc/${pid}/cwd`)).toBe('/');
+    expect(readlinkSync(`/proc/${pid}/exe`)).toMatch(/memfd:aether/);
+    expect(read(pid, 'oom_score_adj').trim()).toBe('0');
+    const limits = read(pid, 'limits');
+    expect(limits).toMatch(/Max core file size\s+0\s+0/);
+    expect(limits).toMatch(/Max open files\s+1024\s+4096/);
+    expect(limits).toMatch(/Max locked memory\s+65536\s+65536/);
+    const status = statusOf(pid);
+    expect(status.get('SigBlk')).toBe('0000000000000000');
+    expect(status.get('SigIgn')).toBe('0000000000000000');
+    expect(status.get('Umask')).toBe('0022');
+  });
+
+  it('is in its life directory and in its limits, and sees neither', async () => {
+    const { pid } = await spawn();
+    const groups = read(pid, 'cgroup').trim().split('\n');
+    const life = `/dsec-${world.edgeId}/box-1`;
+    expect(groups).toContain(`0::${life}`);
+    const limits = groups.filter((line) => /:(pids|memory|cpu):/.test(line));
+    for (const line of limits) expect(line.endsWith(life), line).toBe(true);
+    expect(await world.ask(key, 'session read /proc/self/cgroup')).not.toMatch(/dsec/);
+  });
+
+  it('has the mounts that were asked for, and none that tells of the host', async () => {
+    const { pid } = await spawn();
+    const mounts = read(pid, 'mountinfo').trim().split('\n');
+    const at = (path: string) => mounts.filter((line) => line.split(' ')[4] === path).at(-1) ?? '';
+    expect(at('/')).toMatch(/ rw,nodev,.* - overlay /);
+    expect(at('/')).toMatch(/redirect_dir=nofollow/);
+    expect(at('/proc')).toMatch(/nosuid,nodev,noexec/);
+    expect(at('/proc/sys')).toMatch(/^\S+ \S+ \S+ \S+ \S+ ro,/);
+    expect(at('/proc/timer_list')).toMatch(/ ro,/);
+    expect(at('/sys')).toMatch(/ ro,nosuid,nodev,noexec/);
+    expect(at('/dev')).toMatch(/ ro,nosuid/);
+    expect(at('/dev/pts')).toMatch(/max=32/);
+    expect(mounts.join('\n')).not.toContain(world.stateRoot);
+    const devices = new Set(mounts.map((line) => line.split(' ')[2]));
+    expect(devices.size, 'file systems in sight').toBeLessThanOrEqual(8);
+    expect(await world.ask(key, 'session read /proc/timer_list')).toBe('');
+    expect(await world.ask(key, 'session read /proc/mounts')).not.toContain('/tmp/');
+  });
+
+  it('shifts layers, and limits what is written over them', async () => {
+    await spawn();
+    expect(await world.ask(key, 'session read /etc/hello')).toBe('hi');
+    const ENOSPC = 28;
+    // 8 MiB of upper, in blocks of 64 KiB.
+    expect(await world.ask(key, 'session fill 100')).toBe('0');
+    expect(await world.ask(key, 'session fill 1000')).toBe(`${ENOSPC}`);
+  });
+
+  it('keeps sessions from their PID 1, and from new namespaces', async () => {
+    await spawn();
+    const answers = await world.ask(key, 'session attack');
+    expect(answers.split(' ')).toEqual([
+      `kill=${EPERM}`,
+      `prlimit=${EPERM}`,
+      `priority=${EPERM}`,
+      `hostname=${EPERM}`,
+      `mount=${EPERM}`,
+      `unshare=${EPERM}`,
+      `mknod=${EPERM}`,
+      `sysctl=${EACCES}`,
+      `environ=${EACCES}`,
+    ]);
+    await until('PID 1 still answers', () => world.ask(key, 'session read /etc/hello'));
+  });
+
+  it('may use low ports and ping, by its own network namespace', async () => {
+    const { pid } = await spawn();
+    expect(read(pid, 'net/dev')).toMatch(/lo:/);
+    expect(read(pid, 'net/dev').trim().split('\n')).toHaveLength(3);
+    expect(await world.ask(key, 'session read /proc/sys/net/ipv4/ip_unprivileged_port_start')).toBe(
+      '0\n',
+    );
+  });
+
+  it('reads a layer beside its root, which nothing inside can change', async () => {
+    const tools = world.buildLayer((builder) => builder.directory('bin', ATTRIBUTES));
+    await mountLayers(client, [tools]);
+    const { pid } = await spawn((spec) => ({
+      ...spec,
+      mounts: [
+        ...spec.mounts,
+        { kind: 'layer', target: bytes('/.dsec'), source: bytes(tools.layerId), flags: 0 },
+      ],
+    }));
+    expect(readdirSync(`/proc/${pid}/root/.dsec`)).toEqual(['bin']);
+    expect(await world.ask(key, 'session write /.dsec/x')).toBe('30');
+  });
+
+  it.each(['proc', 'dev', 'sys', 'dev/pts'])(
+    'refuses an image whose /%s is a link',
+    async (path) => {
+      const hostile = world.buildLayer((builder) => {
+        builder.directory('elsewhere', ATTRIBUTES);
+        builder.symlink(path, ATTRIBUTES, '/elsewhere');
+      });
+      await mountLayers(client, [hostile]);
+      const spawning = spawn(
+        (spec) =>
+          path === 'dev/pts'
+            ? { ...spec, mounts: spec.mounts.filter(({ kind }) => kind !== 'dev') }
+            : spec,
+        [hostile, base],
+      );
+      await expect(spawning).rejects.toMatchObject({
+        code: 'invalid-argument',
+        details: { step: `mount:/${path}` },
+      });
+      expect(world.leftovers()).toEqual([]);
+    },
+  );
+
+  it('is not made when a mask cannot be', async () => {
+    const spawning = spawn((spec) => ({
+      ...spec,
+      mounts: [...spec.mounts, { kind: 'mask', target: bytes('/proc/no-such-part'), flags: 0 }],
+    }));
+    await expect(spawning).rejects.toMatchObject({
+      code: 'not-found',
+      details: { step: 'mount:/proc/no-such-part' },
+    });
+    expect(world.leftovers()).toEqual([]);
+  });
+
+  it('is not made of a layer that is not mounted', async () => {
+    const absent = world.buildLayer((builder) => builder.directory('absent', ATTRIBUTES));
+    await expect(spawn(undefined, [absent])).rejects.toMatchObject({
+      code: 'not-found',
+      details: { step: `layer:${absent.layerId}` },
+    });
+    expect(world.leftovers()).toEqual([]);
+  });
+
+  const refusals: readonly [string, string, (spec: SpawnFields) => SpawnFields][] = [
+    ['namespaces', 'permission-denied', (s) => ({ ...s, namespaces: s.namespaces & ~16 })],
+    [
+      'idMaps',
+      'permission-denied',
+      (s) => ({ ...s, idMaps: [{ inside: 0, outside: 0, count: 65_536 }] }),
+    ],
+    [
+      'idMaps',
+      'permission-denied',
+      (s) => ({ ...s, idMaps: [{ inside: 0, outside: BASE + 1, count: 65_536 }] }),
+    ],
+    ['sessionIdMaps', 'permission-denied', (s) => ({ ...s, sessionIdMaps: [] })],
+    [
+      'sessionIdMaps',
+      'permission-denied',
+      (s) => ({ ...s, sessionIdMaps: [{ inside: 0, outside: 0, count: 65_536 }] }),
+    ],
+    ['root', 'invalid-argument', ({ root: _, ...s }) => s],
+    [
+      'proc',
+      'permission-denied',
+      (s) => ({ ...s, mounts: s.mounts.filter((m) => m.kind !== 'mask') }),
+    ],
+    ['proc', 'permission-denied', (s) => ({ ...s, mounts: [] })],
+    [
+      'mounts',
+      'invalid-argument',
+      (s) => ({ ...s, mounts: [...s.mounts, { kind: 'bind', target: bytes('/x'), flags: 0 }] }),
+    ],
+    [
+      'sysctls',
+      'permission-denied',
+      (s) => ({ ...s, sysctls: [{ name: 'kernel.core_pattern', value: 'x' }] }),
+    ],
+    ['privileges', 'permission-denied', (s) => ({ ...s, capabilities: 2 ** 21 })],
+    ['privileges', 'permission-denied', ({ seccomp: _, ...s }) => s],
+    ['privileges', 'permission-denied', (s) => ({ ...s, oomScoreAdj: -1 })],
+    ['rlimits', 'permission-denied', (s) => ({ ...s, rlimits: [] })],
+    ['program', 'permission-denied', (s) => ({ ...s, env: [bytes('A=b')] })],
+    ['program', 'permission-denied', (s) => ({ ...s, program: bytes('layers/x') })],
+    ['descriptors', 'permission-denied', (s) => ({ ...s, descriptors: s.descriptors.slice(0, 3) })],
+    ['kind', 'unsupported', (s) => ({ ...s, kind: 'service' })],
+  ];
+  it.each(refusals)(
+    'is refused when its %s break what the launcher insists on',
+    async (field, code, change) => {
+      await expect(spawn(change)).rejects.toMatchObject({
+        code,
+        details: { step: `spec:${field}` },
+      });
+      expect(world.leftovers()).toEqual([]);
+    },
+  );
+
+  it('never gets a path out of the state root', async () => {
+    for (const source of ['../etc', 'layers/../../etc', '/etc']) {
+      const spawning = spawn((spec) => ({
+        ...spec,
+        mounts: [
+          ...spec.mounts,
+          { kind: 'bind', target: bytes('/x'), source: bytes(source), flags: 0 },
+        ],
+      }));
+      await expect(spawning).rejects.toMatchObject({ details: { step: 'mount:/x' } });
+    }
+    expect(existsSync(`${world.stateRoot}/x`)).toBe(false);
+    expect(world.leftovers()).toEqual([]);
+  });
+});
