@@ -3,7 +3,6 @@
 AETHER         := $(wildcard aether/*.c)
 AETHER_HEADERS := $(wildcard aether/*.h)
 AETHER_CFLAGS  := $(CFLAGS) -Wshadow -Iaether -ffunction-sections -fdata-sections
-MUSL_CC        ?= musl-gcc
 
 .PHONY: aether-asan
 
@@ -25,4 +24,5 @@ $(BUILD)/aether-asan: $(AETHER) $(COMMON) $(HEADERS) $(AETHER_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(AETHER_CFLAGS) $(SAN) -o $@ $(filter %.c,$^)
 
-$(BUILD)/passwd_fuzz: aether/passwd.c
+$(BUILD)/passwd_fuzz: CFLAGS += -Iaether
+$(BUILD)/passwd_fuzz: aether/passwd.c aether/passwd.h

@@ -10,6 +10,7 @@
 
 #include "crash.h"
 #include "failure.h"
+#include "guests.h"
 #include "inlet.h"
 #include "link.h"
 #include "outlet.h"
@@ -19,7 +20,7 @@
 
 enum {
 	REQUESTS_MAX = 64,
-	/* The host connects right after it has sent the token. */
+	/* The host connects at about the time when it sends the token. */
 	TOKEN_DEADLINE_MS = 10000,
 };
 
@@ -250,20 +251,24 @@ static struct request *add(const struct dsec_frame *frame)
 int file_request(const struct dsec_frame *frame)
 {
 	const uint8_t *token = raw_token(frame);
-	struct request *request;
+	struct request *request = request_count < REQUESTS_MAX ? add(frame) : NULL;
+	int raw;
 
-	request = request_count < REQUESTS_MAX ? add(frame) : NULL;
 	if (!request) {
 		link_put_error(frame->stream, DSEC_ERROR_OVERLOADED, 0,
 			       "too many file and port requests at a time");
 		return 0;
 	}
 	stream_open(&request->stream, &request_stream, frame->stream);
-	request->is_raw = request->awaits = token;
-	if (token)
+	request->is_raw = token;
+	raw = token ? guests_take(token) : -1;
+	if (token && raw < 0) {
+		request->awaits = true;
 		timer_start(&request->deadline, TOKEN_DEADLINE_MS);
-	else
-		begin(request, -1);
+		return 0;
+	}
+	begin(request, raw);
+	close_if(raw);
 	return 0;
 }
 

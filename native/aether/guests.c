@@ -14,7 +14,7 @@
 
 enum {
 	GUESTS_MAX = 16,
-	GUEST_DEADLINE_MS = 10000,
+	GUEST_DEADLINE_MS = 5000,
 	/* Longest hello; a raw token is shorter than a header. */
 	HELLO_BYTES_MAX = 128,
 };
@@ -92,6 +92,14 @@ static void welcome(struct guest *guest, const struct dsec_frame *frame)
 	crash_point(CRASH_WELCOME);
 }
 
+/* A hello tells itself from a token by the type, and by the zeros of flags and stream. */
+static bool may_be_hello(const uint8_t bytes[DSEC_NONCE_BYTES])
+{
+	static const uint8_t start[] = { DSEC_FRAME_VERSION, DSEC_AETHER_HELLO, 0, 0, 0, 0, 0, 0 };
+
+	return !memcmp(bytes + 4, start, sizeof(start));
+}
+
 /*
  * How many bytes are needed before the next decision: reading no more than that leaves what follows
  * a hello or a token to its next reader. 0 when the bytes are a whole hello, negative for nonsense.
@@ -116,6 +124,18 @@ static int bytes_wanted(const struct guest *guest, struct dsec_frame *frame)
 	return length > 0 ? 0 : -EPROTO;
 }
 
+/* Hands the connection to the request that waits for it, or waits for that request. */
+static void take_token(struct guest *guest)
+{
+	uint8_t token[DSEC_NONCE_BYTES];
+
+	memcpy(token, guest->bytes, sizeof(token));
+	if (file_request_awaits(token))
+		file_request_raw(token, take_descriptor(guest));
+	else
+		watch_set(&guest->watch, 0);
+}
+
 static void on_bytes(struct watch *watch, uint32_t events)
 {
 	struct guest *guest = container_of(watch, struct guest, watch);
@@ -134,11 +154,8 @@ static void on_bytes(struct watch *watch, uint32_t events)
 			return;
 		}
 		guest->used += (uint32_t)bytes;
-		if (guest->used == DSEC_NONCE_BYTES && file_request_awaits(guest->bytes)) {
-			/* The token lies in the guest's memory, which is free from here on. */
-			int fd = take_descriptor(guest);
-
-			file_request_raw(guest->bytes, fd);
+		if (guest->used == DSEC_NONCE_BYTES && !may_be_hello(guest->bytes)) {
+			take_token(guest);
 			return;
 		}
 	}
@@ -146,6 +163,16 @@ static void on_bytes(struct watch *watch, uint32_t events)
 		refuse(guest, 0, DSEC_ERROR_PROTOCOL, "expected a hello");
 	else
 		welcome(guest, &frame);
+}
+
+int guests_take(const uint8_t *token)
+{
+	for (struct guest *guest = guests; guest < guests + GUESTS_MAX; guest++) {
+		if (guest->watch.fd >= 0 && guest->used == DSEC_NONCE_BYTES &&
+		    !memcmp(guest->bytes, token, DSEC_NONCE_BYTES))
+			return take_descriptor(guest);
+	}
+	return -1;
 }
 
 static void on_deadline(struct timer *timer)

@@ -11,6 +11,7 @@ struct source {
 	struct watch watch;
 	struct outlet *outlet; /* NULL: what comes is dropped */
 	struct stream *stream; /* told when there is something to send */
+	bool is_wide;	       /* the pipe was made larger */
 	bool cut;	       /* the end is known: after cut_left more bytes */
 	uint64_t cut_left;
 	/* The outlet has its last byte. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +72,8 @@ void worker_read(const struct dsec_msg_file_read *message)
 
 	if (err)
 		worker_fail(err, "read");
+	if (worker_task.raw >= 0)
+		shutdown(worker_task.raw, SHUT_RD);
 	while (left > 0) {
 		ssize_t bytes = sends ? send_some(to, from, &offset, left)
 				      : copy_some(to, from, &offset, left);
@@ -188,6 +191,8 @@ void worker_write_file(const struct dsec_msg_file_write *message)
 	fd = make_temporary(directory, temporary);
 	if (fd < 0)
 		worker_fail(fd, "write");
+	if (worker_task.raw >= 0)
+		shutdown(worker_task.raw, SHUT_WR);
 	bytes = take_bytes(fd);
 	err = bytes < 0 ? (int)bytes : 0;
 	if (!err && fchmod(fd, mode))

@@ -1,6 +1,6 @@
 /*
- * Starts aether as the launcher does, for tests: a listening socket as descriptor 3 and, with --sessions,
- * as a user of a namespace of its own with the sessions' namespace as descriptor 4.
+ * Starts aether as the launcher does, for tests: a listening socket as descriptor 3 and, with
+ * --sessions, as a user of a namespace of its own with the sessions' namespace as descriptor 4.
  *
  *     aether_start [--sessions] SOCKET PROGRAM [ARGUMENT...]
  */
@@ -102,8 +102,9 @@ static int take_namespace(pid_t pid, const char *map)
 }
 
 /*
- * The outer namespace has one id more than the sessions' namespace in it: aether's. It is the outer root,
- * as the files in /proc of a process that hides belong to the root of the namespace that it was started in.
+ * The outer namespace has one id more than the sessions' namespace in it: aether's. It is the outer
+ * root, as the files in /proc of a process that hides belong to the root of the namespace that it
+ * was started in.
  */
 static void enter_namespaces(void)
 {

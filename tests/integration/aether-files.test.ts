@@ -282,6 +282,20 @@ open('end', 'w')`;
       fields: { bytes: bytes.length },
     });
 
+    const early = link.open();
+    const other = randomBytes(16);
+    const before = connect(aether.path);
+    before.write(other);
+    await link.ping();
+    early.send('file-read', {
+      offset: 0,
+      fields: { path: at('raw'), offset: 2_999_990, rawToken: other },
+    });
+    const rest: Buffer[] = [];
+    for await (const part of before) rest.push(part as Buffer);
+    expect(Buffer.concat(rest).equals(bytes.subarray(2_999_990))).toBe(true);
+    expect((await answerOf(early)).type).toBe('done');
+
     const again = connect(aether.path);
     again.write(token);
     again.end();

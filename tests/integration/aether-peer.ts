@@ -48,7 +48,7 @@ export interface Aether {
 export async function startAether(options: AetherOptions = {}): Promise<Aether> {
   const directory = mkdtempSync(join(tmpdir(), 'dsec-aether-'));
   const path = join(directory, 'sock');
-  const binary = join(NATIVE, options.binary ?? 'aether');
+  const binary = join(NATIVE, options.binary ?? process.env.DSEC_TEST_AETHER ?? 'aether');
   const words = [join(NATIVE, 'aether_start'), ...(options.sessions ? ['--sessions'] : [])];
   words.push(path, binary, ...(options.sessions ? ['--session-ids', '0:1:65536'] : []));
   if (options.pidNamespace) {

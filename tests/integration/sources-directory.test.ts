@@ -1,4 +1,7 @@
-/** What we read of a directory is what the host's own calls show of it; of an overlay's upper, what the overlay means. */
+/**
+ * What we read of a directory is what the host's own calls show of it; of an overlay's upper, what the
+ * overlay means.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -24,7 +27,7 @@ afterAll(() => {
 });
 if (!isRoot) console.warn('sources-directory: skipped, since devices and overlays need root');
 
-describe.runIf(isRoot)('a directory', () => {
+describe.runIf(isRoot)('a directory (needs root)', () => {
   it('comes out as it is, and as a tar of it', async () => {
     const tree = join(work, 'tree');
     makeBasicTree(tree);
@@ -122,7 +125,7 @@ function makeOverlay(name: string, options: string): string {
   return join(root, 'upper');
 }
 
-describe.runIf(isRoot)('the upper directory of an overlay', () => {
+describe.runIf(isRoot)('the upper directory of an overlay (needs root)', () => {
   const shape = async (upper: string, overlayUpper: 'trusted' | 'user') => {
     const source = { kind: 'directory', path: upper, overlayUpper } as const;
     const { listing } = await buildSource(work, source, { whiteouts: 'keep' });

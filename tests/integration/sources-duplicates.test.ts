@@ -1,7 +1,8 @@
 /**
- * Members of one path, paths through files and links, and hard links, in random order: what comes out is what docker's
- * rule gives on a real file system. The rule, from what docker's layer code does: whatever is in the way of a member
- * goes, unless both are directories. Where docker would follow a symbolic link to a parent, we replace it (THREATS C12).
+ * Members of one path, paths through files and links, and hard links, in random order: what comes out is what
+ * docker's rule gives on a real file system. The rule, from what docker's layer code does: whatever is in the
+ * way of a member goes, unless both are directories. Where docker would follow a symbolic link to a parent,
+ * we replace it (THREATS C12).
  */
 import {
   chmodSync,
@@ -99,7 +100,7 @@ const isPlain = ({ kind, path: own, target }: Member) =>
   kind !== 'hardlink' || !`${target}/`.startsWith(`${own}/`);
 
 let runs = 0;
-it.runIf(isRoot)('comes out by the rule', async () => {
+it.runIf(isRoot)('comes out by the rule (needs root)', async () => {
   const members = fc.array(member.filter(isPlain), { minLength: 1, maxLength: 25 });
   await fc.assert(
     fc.asyncProperty(members, async (list) => {

@@ -1,4 +1,7 @@
-/** An image's layers give the tree that they give when they are unpacked one over the other, by the rule of OCI. */
+/**
+ * An image's layers give the tree that they give when they are unpacked one over the other, by the rule of
+ * OCI.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -118,7 +121,7 @@ function layout(): ImageTree {
   return layoutOf(tree, [addImage(tree, { layers: packed })]);
 }
 
-describe.runIf(isRoot)('an image of three layers', () => {
+describe.runIf(isRoot)('an image of three layers (needs root)', () => {
   const root = isRoot ? applyByHand() : '';
 
   it.each<[string, () => string, 'oci-layout' | 'docker-archive']>([

@@ -1,4 +1,7 @@
-/** What we read of a tar is what GNU tar unpacks of it, entry by entry, for every format that it and Python write. */
+/**
+ * What we read of a tar is what GNU tar unpacks of it, entry by entry, for every format that it and Python
+ * write.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -50,7 +53,7 @@ async function compare(archive: string): Promise<void> {
   expect(listing.size).toBeGreaterThan(5);
 }
 
-describe.runIf(isRoot)('GNU tar', () => {
+describe.runIf(isRoot)('GNU tar (needs root)', () => {
   describe('a plain tree', () => {
     beforeAll(() => makeBasicTree(tree));
     it.each(['v7', 'oldgnu', 'gnu', 'ustar', 'pax'])('--format=%s', async (format) => {
@@ -171,7 +174,7 @@ with tarfile.open(sys.argv[1], 'w', format=fmt) as t:
         add('x.attr', pax_headers={'SCHILY.xattr.user.k': 'v', 'comment': 'ignored'})
 `;
 
-describe.runIf(isRoot)("Python's tarfile", () => {
+describe.runIf(isRoot)("Python's tarfile (needs root)", () => {
   it.each(['ustar', 'gnu', 'pax'])('%s', async (format) => {
     const archive = join(work, `python.${format}`);
     execFileSync('python3', ['-c', PYTHON, archive, format]);

@@ -75,7 +75,9 @@ export function unpack(directory: string, archive: string): string {
   return target;
 }
 
-/** What both listings must agree on, printed well; `ignored` properties are those that a format does not keep. */
+/**
+ * What both listings must agree on, printed well; `ignored` properties are those that a format does not keep.
+ */
 export function comparable(
   listing: Listing,
   ...ignored: readonly (keyof Shown)[]

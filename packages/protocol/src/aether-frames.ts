@@ -18,7 +18,9 @@
  * Data frames carry absolute offsets and END after the last byte. A sender keeps what is not acknowledged:
  * `ack` frees everything below its offset, and after a new connection the sender goes on from the
  * acknowledged offset. `credit` is the absolute offset up to which the other side may send; it starts at
- * `windowBytes` (`stdinCredit` for stdin) and never goes back. More than the credit is a violation.
+ * `windowBytes` (`stdinCredit` for stdin, `WINDOW_BYTES_MIN` for files and ports) and never goes back. More
+ * than the credit is a violation. The requests of files and ports end with their connection, so that what
+ * they have sent need not be kept, and is not acknowledged.
  *
  * **Raw streams.** Where the transport can make connections (unix socket, vsock), `rawToken` moves the
  * bytes of one file or port to a second connection: the host connects, writes the 16 bytes, and then the
