@@ -29,14 +29,7 @@ import {
   XATTR_ENTRY_BYTES,
   XATTR_HEADER_BYTES,
 } from './format.ts';
-import {
-  directoryBlocks,
-  type InodeShape,
-  type Layout,
-  planLayout,
-  ROOT_NID,
-  shapeOf,
-} from './layout.ts';
+import { directoryBlocks, type InodeShape, type Layout, planLayout, shapeOf } from './layout.ts';
 import { BLOCK_BYTES } from './model.ts';
 import type { DirectoryInode, FileInode, Inode } from './tree.ts';
 
@@ -204,7 +197,7 @@ function writeSuper(image: Buffer, layout: Layout, deviceCount: number): void {
   image.writeUInt32LE(SUPER_MAGIC, start + SUPER.magic);
   image.writeUInt32LE(COMPAT_CHECKSUM | COMPAT_MTIME, start + SUPER.featureCompat);
   image[start + SUPER.blockBits] = BLOCK_BITS;
-  image.writeUInt16LE(ROOT_NID, start + SUPER.rootNid);
+  image.writeUInt16LE(layout.inodes[0]?.nid ?? 0, start + SUPER.rootNid);
   writeUInt64(image, layout.inodes.length, start + SUPER.inodes);
   image.writeUInt32LE(layout.blocks, start + SUPER.blocks);
   image.writeUInt32LE(layout.metaBlock, start + SUPER.metaBlock);

@@ -21,14 +21,15 @@ import { encodeXattrs, type XattrEncoding } from './xattr-encoding.ts';
 /** Metadata is built in one buffer and addressed with 32 signed bits. */
 export const META_BYTES_MAX = 2 ** 31 - BLOCK_BYTES;
 
-/** The root comes first. Not at 0, since an inode number 0 is no file to many programs. */
-export const ROOT_NID = 1;
+/** Not 0, since an inode number 0 is no file to many programs. */
+const FIRST_NID = 1;
 
 /**
  * Where everything goes. In the order of the image: superblock and devices, shared xattrs, inodes, plain
  * blocks.
  */
 export interface Layout {
+  /** The root first, so that its nid is small: the superblock has 16 bits for it. */
   readonly inodes: readonly Inode[];
   readonly xattrs: XattrEncoding;
   readonly xattrBlock: number;
@@ -46,7 +47,7 @@ export function planLayout(
   const xattrBlock = blocksOf(SUPER_OFFSET + SUPER_BYTES + deviceCount * DEVICE_SLOT_BYTES);
   const metaBlock = xattrBlock + blocksOf(xattrs.sharedArea.length);
 
-  let offset = ROOT_NID * NID_BYTES;
+  let offset = FIRST_NID * NID_BYTES;
   let plainBlocks = 0;
   for (const inode of inodes) {
     if (inode.kind === 'directory') inode.sizeBytes = directoryBytes(inode.order);

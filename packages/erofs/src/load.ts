@@ -3,7 +3,6 @@ import { readExtents, readLink } from './image-content.ts';
 import { readDirectory } from './image-directory.ts';
 import { type ImageInode, readInode } from './image-inode.ts';
 import { readXattrs } from './image-xattrs.ts';
-import { ROOT_NID } from './layout.ts';
 import { BLOCK_BYTES } from './model.ts';
 import {
   type DirectoryInode,
@@ -53,7 +52,7 @@ export function loadTree({ image }: ValidLayer, context: LoadContext): Directory
     return file;
   };
 
-  const rootSource = readInode(image, ROOT_NID);
+  const rootSource = readInode(image, image.superBlock.rootNid);
   const root = newDirectory(load(rootSource));
   const pending = [{ source: rootSource, directory: root }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {

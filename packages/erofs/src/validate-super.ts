@@ -17,7 +17,6 @@ import {
   SUPER_OFFSET,
 } from './format.ts';
 import { damaged, type ErofsImage } from './image.ts';
-import { ROOT_NID } from './layout.ts';
 import { BLOCK_BYTES } from './model.ts';
 
 const TAG = /^[0-9a-f]{64}$/;
@@ -37,7 +36,7 @@ export function checkSuperBlock(bytes: Buffer, image: ErofsImage): void {
   const isOurs =
     superBlock.featureCompat === (COMPAT_CHECKSUM | COMPAT_MTIME) &&
     superBlock.featureIncompat === (INCOMPAT_CHUNKED_FILE | INCOMPAT_DEVICE_TABLE) &&
-    superBlock.rootNid === ROOT_NID &&
+    superBlock.rootNid > 0 &&
     superBlock.blocks * BLOCK_BYTES === bytes.length &&
     superBlock.xattrBlock === blocksOf(headEnd(superBlock.devices.length)) &&
     superBlock.metaBlock >= superBlock.xattrBlock &&

@@ -1,5 +1,5 @@
 import { assertZero } from './claims.ts';
-import { type FileKind, XATTR_HEADER, XATTR_HEADER_BYTES } from './format.ts';
+import { XATTR_HEADER, XATTR_HEADER_BYTES } from './format.ts';
 import { bytesAt, damaged } from './image.ts';
 import type { ImageInode } from './image-inode.ts';
 import {
@@ -8,7 +8,6 @@ import {
   sharedXattrOffset,
   splitXattrBody,
 } from './image-xattrs.ts';
-import { ROOT_NID } from './layout.ts';
 import { BLOCK_BYTES } from './model.ts';
 import type { SharedXattr, Validation } from './validation.ts';
 import { keepXattr, OPAQUE_VALUE, OPAQUE_XATTR } from './xattr-policy.ts';
@@ -33,7 +32,7 @@ export function validateXattrs(v: Validation, inode: ImageInode): void {
   };
   for (const id of sharedIds) add(useShared(v, id, inode));
   for (const xattr of own) {
-    checkXattr(xattr, inode.kind, inode.nid);
+    checkXattr(v, xattr, inode);
     add(xattr);
   }
   v.xattrBytes += inodeBytes;
@@ -44,8 +43,8 @@ export function validateXattrs(v: Validation, inode: ImageInode): void {
 
 function useShared(v: Validation, id: number, inode: ImageInode): ImageXattr {
   const known = v.sharedXattrs.get(id) ?? claimShared(v, id);
-  if (!known.allowedOn.has(inode.kind) || inode.nid === ROOT_NID) {
-    checkXattr(known.xattr, inode.kind, inode.nid);
+  if (!known.allowedOn.has(inode.kind) || isRoot(v, inode)) {
+    checkXattr(v, known.xattr, inode);
     known.allowedOn.add(inode.kind);
   }
   return known.xattr;
@@ -62,9 +61,14 @@ function claimShared(v: Validation, id: number): SharedXattr {
   return shared;
 }
 
-function checkXattr({ name, value, padding }: ImageXattr, kind: FileKind, nid: number): void {
+function checkXattr(v: Validation, { name, value, padding }: ImageXattr, inode: ImageInode): void {
   assertZero(padding, 0, padding.length);
   const isOpaque = name === OPAQUE_XATTR && OPAQUE_VALUE.equals(value);
-  if (isOpaque && kind === 'directory' && nid !== ROOT_NID) return;
-  if (keepXattr(kind, name, value) !== 'keep') throw damaged('has an xattr that is not allowed');
+  if (isOpaque && inode.kind === 'directory' && !isRoot(v, inode)) return;
+  if (keepXattr(inode.kind, name, value) !== 'keep')
+    throw damaged('has an xattr that is not allowed');
+}
+
+function isRoot(v: Validation, inode: ImageInode): boolean {
+  return inode.nid === v.image.superBlock.rootNid;
 }

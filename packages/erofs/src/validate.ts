@@ -10,7 +10,7 @@ import { RESERVED_NAME } from './entry-checks.ts';
 import type { FileKind } from './format.ts';
 import { damaged, type ErofsImage, memorySource, openErofs } from './image.ts';
 import { type ImageInode, readInode } from './image-inode.ts';
-import { META_BYTES_MAX, ROOT_NID } from './layout.ts';
+import { META_BYTES_MAX } from './layout.ts';
 import type { BuilderLimits } from './model.ts';
 import { validateEntries, validateInode } from './validate-inode.ts';
 import { checkDevices, checkSuperBlock, headEnd } from './validate-super.ts';
@@ -84,8 +84,8 @@ interface DirectoryStep {
 
 /** Breadth first in byte order, which is the order in which our writer numbers inodes. */
 function walkTree(walk: Walk): void {
-  const root = visitInode(walk, ROOT_NID, 'directory');
-  const steps: DirectoryStep[] = [{ inode: root, parentNid: ROOT_NID, depth: 0 }];
+  const root = visitInode(walk, walk.image.superBlock.rootNid, 'directory');
+  const steps: DirectoryStep[] = [{ inode: root, parentNid: root.nid, depth: 0 }];
   for (let index = 0; index < steps.length; index += 1) {
     const step = steps[index] as DirectoryStep;
     for (const inode of visitDirectory(walk, step)) {

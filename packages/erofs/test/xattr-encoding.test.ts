@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readXattrs, walkImage } from '../src/index.ts';
-import { addFile, build, LIMITS, openLayer, xattrs } from './support/layers.ts';
+import { addFile, attributes, build, LIMITS, openLayer, xattrs } from './support/layers.ts';
 
 describe('xattrs of many inodes', () => {
   it('are kept once', () => {
@@ -28,6 +28,17 @@ describe('xattrs of many inodes', () => {
     for (const { path, inode } of walkImage(image, LIMITS)) {
       if (path !== '') expect(readXattrs(image, inode).size).toBe(300);
     }
+  });
+
+  it('may push the root out of its usual place', () => {
+    const long = xattrs({ 'user.long': 'x'.repeat(3050) });
+    const layer = build((b) => {
+      b.directory('', attributes({ mode: 0o755, xattrs: long }));
+      for (let index = 0; index < 10; index += 1) addFile(b, `${index}`.padStart(80, 'n'), '');
+    });
+    const image = openLayer(layer);
+    expect(image.superBlock.rootNid).toBe(128);
+    expect([...walkImage(image, LIMITS)]).toHaveLength(11);
   });
 
   it('do not depend on the order in which they came', () => {
