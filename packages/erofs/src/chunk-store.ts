@@ -45,7 +45,7 @@ export function createChunkStore(blob: BlobSink, sources: readonly BlobIndex[]):
     sources,
     table,
     refs,
-    arena: Buffer.alloc(ARENA_BYTES),
+    arena: Buffer.allocUnsafeSlow(ARENA_BYTES),
     completeBytes: 0,
     stagedBytes: 0,
     nextBlock: 0,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { validateLayer } from '../src/index.ts';
 import { directoryBlocks, shapeOf } from '../src/layout.ts';
 import { IMPLICIT_DIRECTORY, newDirectory, newFile, newSpecial, newSymlink } from '../src/tree.ts';
+import { attributes, build, LIMITS, xattrs } from './support/layers.ts';
 
 describe('directoryBlocks', () => {
   it('puts the dots where their bytes belong', () => {
@@ -18,6 +20,26 @@ describe('directoryBlocks', () => {
     expect(directoryBlocks(exact).map((block) => block.length)).toEqual([18]);
     const over = [...names, 'z'.repeat(4069 - 15 * 267 - 11)];
     expect(directoryBlocks(over).map((block) => block.length)).toEqual([17, 1]);
+  });
+});
+
+describe('inodes of every length', () => {
+  it('find a place where their content does not cross a block', () => {
+    for (let length = 0; length <= 4100; length += 20) {
+      const long = xattrs({ 'user.long': 'x'.repeat(length) });
+      const layer = build((b) => {
+        b.directory('', attributes({ xattrs: long }));
+        b.directory(
+          'd',
+          attributes({ xattrs: xattrs({ 'user.other': 'y'.repeat(4100 - length) }) }),
+        );
+        for (let name = 0; name < 5; name += 1) b.fifo(`d/${'n'.repeat(150)}${name}`, attributes());
+        b.symlink('link', attributes(), 'z'.repeat(length % 4095 || 1));
+        b.symlink('next', attributes(), 'z'.repeat(4095 - (length % 4095)));
+      });
+      const valid = validateLayer(layer.built.meta, {}, LIMITS);
+      expect(valid.entries).toBe(8);
+    }
   });
 });
 
