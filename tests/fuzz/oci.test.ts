@@ -1,6 +1,6 @@
 /**
- * Images with changes (THREATS row 36): what is imported is what the digests say, or the import fails with a typed
- * error. Nothing outside of the image is ever read: a canary lies beside it.
+ * Images with changes (THREATS row 36): what is imported is what the digests say, or the import fails with a
+ * typed error. Nothing outside of the image is ever read: a canary lies beside it.
  */
 import {
   existsSync,
@@ -225,7 +225,8 @@ it('imports what the digests say, or fails with a typed error', { timeout }, asy
     counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
     const where = `SEED=${SEED}, run ${i}`;
     expect(calls.join(), where).not.toContain(CANARY);
-    // A changed manifest may name fewer layers or another platform's; never content that no digest vouches for.
+    // A changed manifest may name fewer layers or another platform's; never content that no digest vouches
+    // for.
     if (outcome !== 'ok') continue;
     for (const call of calls) expect(EXPECTED, where).toContain(call);
   }

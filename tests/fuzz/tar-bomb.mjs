@@ -1,6 +1,6 @@
-// Imports a tar in a process of its own: `node tar-bomb.mjs <tar> <blob>`. Prints one line of JSON: the code of the
-// error or "ok", and the most memory in MiB that this process and a decoder that it started had. Runs the compiled
-// packages, as users do.
+// Imports a tar in a process of its own: `node tar-bomb.mjs <tar> <blob>`. Prints one line of JSON: the code
+// of the error or "ok", and the most memory in MiB that this process and a decoder that it started had. Runs
+// the compiled packages, as users do.
 import { openSync, readdirSync, readFileSync } from 'node:fs';
 import { createFileBlobSink, createLayerBuilder } from '@dsec/erofs';
 import { IMPORT_LIMITS_DEFAULT, importSource } from '@dsec/layers';

@@ -1,6 +1,6 @@
 /**
- * Archives that are small and claim to be large (THREATS C12, row 33): each is refused with `import-limit` in less than
- * 256 MiB, decoder included, or imported in less than that where it is only odd.
+ * Archives that are small and claim to be large (THREATS C12, row 33): each is refused with `import-limit` in
+ * less than 256 MiB, decoder included, or imported in less than that where it is only odd.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -90,11 +90,10 @@ function* batches(parts: Iterable<Buffer>): Generator<Buffer> {
 async function refuses(path: string, code = 'import-limit'): Promise<void> {
   const outcome = await importApart(path);
   rmSync(path);
-  console.log(
-    `${outcome.ownMib.toFixed(0)} MiB + ${outcome.decoderMib.toFixed(0)} MiB: ${outcome.message.slice(0, 80)}`,
-  );
+  const { ownMib, decoderMib, message } = outcome;
+  console.log(`${ownMib.toFixed(0)} + ${decoderMib.toFixed(0)} MiB: ${message.slice(0, 80)}`);
   expect(outcome.code).toBe(code);
-  expect(outcome.ownMib + outcome.decoderMib).toBeLessThan(MEMORY_MIB_MAX);
+  expect(ownMib + decoderMib).toBeLessThan(MEMORY_MIB_MAX);
 }
 
 function* repeated(count: number, make: (i: number) => Buffer): Generator<Buffer> {
@@ -120,7 +119,9 @@ describe('compression', () => {
   it('zstd, 1 : 10,000 and more, with the largest window', async () => {
     const head = tarHeader({ name: 'f', size: base256(BigInt(zeros), 12) }).toString('base64');
     const path = join(work, 'zstd');
-    const script = `(printf %s '${head}' | base64 -d; head -c ${isLong ? zeros : zeros / 16} /dev/zero) | zstd -q --ultra --long=27 -o "$0"`;
+    const length = isLong ? zeros : zeros / 16;
+    const content = `printf %s '${head}' | base64 -d; head -c ${length} /dev/zero`;
+    const script = `(${content}) | zstd -q --ultra --long=27 -o "$0"`;
     execFileSync('sh', ['-c', script, path]);
     expect(statSync(path).size).toBeLessThan(zeros / 16 / 10_000);
     await refuses(path);

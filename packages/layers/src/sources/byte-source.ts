@@ -6,15 +6,18 @@ import type { Pace } from './pace.ts';
 export const FILL_BYTES_MAX = MIB;
 
 /**
- * Pulls one input in order. `fill` waits, `take` does not: a reader asks for what it needs and awaits only when the
- * buffer is empty, once in a MiB, so that small members cost no turn of the event loop.
+ * Pulls one input in order. `fill` waits, `take` does not: a reader asks for what it needs and awaits only
+ * when the buffer is empty, once in a MiB, so that small members cost no turn of the event loop.
  */
 export interface ByteSource {
   /** Bytes taken or skipped so far. */
   readonly position: number;
   /** Bytes that `take` can give now. */
   readonly buffered: number;
-  /** Waits until `count` bytes (at most `FILL_BYTES_MAX`) are buffered or the input has ended; returns `buffered`. */
+  /**
+   * Waits until `count` bytes (at most `FILL_BYTES_MAX`) are buffered or the input has ended; returns
+   * `buffered`.
+   */
   fill(count: number): Promise<number>;
   /** The next `count` buffered bytes, valid until the next `fill`, `skip` or `close`. */
   take(count: number): Buffer;
@@ -62,8 +65,9 @@ export interface FileRange {
 export type BytesListener = (bytes: Uint8Array) => void;
 
 /**
- * A range of a regular file, read with large synchronous reads into one buffer: from the page cache this costs one copy
- * and nothing else. With `onBytes` every byte is read and shown, in order; without it `skip` seeks.
+ * A range of a regular file, read with large synchronous reads into one buffer: from the page cache this
+ * costs one copy and nothing else. With `onBytes` every byte is read and shown, in order; without it `skip`
+ * seeks.
  */
 export function createFileSource(
   range: FileRange,

@@ -52,10 +52,10 @@ export interface Input {
 }
 
 /**
- * Opens a regular file, pipe or socket and decompresses what it holds, if it does. Several gzip members or zstd frames
- * one after another are one stream, as for the tools. Decompression happens off this thread, and output beyond
- * `expansionMax` or `streamBytesMax` is `import-limit`; damaged input is `import-invalid`. A pipe is made non-blocking
- * and is closed with the source.
+ * Opens a regular file, pipe or socket and decompresses what it holds, if it does. Several gzip members or
+ * zstd frames one after another are one stream, as for the tools. Decompression happens off this thread, and
+ * output beyond `expansionMax` or `streamBytesMax` is `import-limit`; damaged input is `import-invalid`. A
+ * pipe is made non-blocking and is closed with the source.
  */
 export async function openInput(fd: number, options: InputOptions): Promise<Input> {
   const stat = fstatSync(fd);
@@ -92,7 +92,10 @@ function listenerOf({ onStored, onContent }: InputOptions): BytesListener | unde
 
 const readAt = promisify(read);
 
-/** Reads on Node's file threads. Not a ReadStream: one that is ended early closes a descriptor that is not its own. */
+/**
+ * Reads on Node's file threads. Not a ReadStream: one that is ended early closes a descriptor that is not its
+ * own.
+ */
 async function* readRange({ fd, start, end }: FileRange): AsyncGenerator<Buffer> {
   for (let at = start; at < end; ) {
     const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, end - at));
@@ -194,9 +197,10 @@ async function* gunzip(stored: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 }
 
 /**
- * Node 20 has no zstd, and one path is better than one for each version: the distribution's `zstd`, in a process of its
- * own, which also keeps a hostile frame out of this one. It reads stdin, its memory is limited (it would decode
- * xz and gzip too, whose memory its own option does not bound), and it never outlives the generator.
+ * Node 20 has no zstd, and one path is better than one for each version: the distribution's `zstd`, in a
+ * process of its own, which also keeps a hostile frame out of this one. It reads stdin, its memory is limited
+ * (it would decode xz and gzip too, whose memory its own option does not bound), and it never outlives the
+ * generator.
  */
 async function* unzstd(
   stored: AsyncIterable<Buffer>,

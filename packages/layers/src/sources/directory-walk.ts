@@ -33,10 +33,10 @@ interface Frame {
 }
 
 /**
- * Every entry below a directory, parents first, names in byte order, so that the same tree always comes in the same
- * order. No symbolic link is followed and no path is built: each step is one name in an open directory, so neither
- * length nor depth nor a rename by somebody else leads astray. Memory holds the names of the directories on the way.
- * What vanishes or is moved while it is looked at is `conflict`.
+ * Every entry below a directory, parents first, names in byte order, so that the same tree always comes in
+ * the same order. No symbolic link is followed and no path is built: each step is one name in an open
+ * directory, so neither length nor depth nor a rename by somebody else leads astray. Memory holds the names
+ * of the directories on the way. What vanishes or is moved while it is looked at is `conflict`.
  */
 export function* walkDirectory(rootFd: number, options: WalkOptions): Generator<WalkedEntry> {
   const stack: Frame[] = [];

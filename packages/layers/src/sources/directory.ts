@@ -24,7 +24,9 @@ const STAT_BLOCK_BYTES = 512;
 const NANOSECONDS = 1_000_000_000n;
 
 export interface DirectoryOptions {
-  /** Read overlayfs's whiteouts and opaque marks, kept in these attributes. Default: they are nothing special. */
+  /**
+   * Read overlayfs's whiteouts and opaque marks, kept in these attributes. Default: they are nothing special.
+   */
   readonly overlayUpper?: OverlayXattrs;
   /** Leave out what is mounted below. Default true. */
   readonly oneFileSystem?: boolean;
@@ -38,10 +40,11 @@ interface Context {
 }
 
 /**
- * Gives every entry of a host directory to the builder, sorted, with hard links, holes, attributes and ACLs; sockets
- * and devices included. No link is followed; a final one in `path` itself is. What a file's size or times say must be the
- * same after it was read, else `conflict`. Throws `import-invalid`, `import-limit`, `conflict`, `cancelled`,
- * `permission-denied`. Run as root, or entries of others are missing attributes or refused.
+ * Gives every entry of a host directory to the builder, sorted, with hard links, holes, attributes and ACLs;
+ * sockets and devices included. No link is followed; a final one in `path` itself is. What a file's size or
+ * times say must be the same after it was read, else `conflict`. Throws `import-invalid`, `import-limit`,
+ * `conflict`, `cancelled`, `permission-denied`. Run as root, or entries of others are missing attributes or
+ * refused.
  */
 export async function importDirectory(
   path: string,

@@ -21,9 +21,9 @@ const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.:-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.:-]
 const NAMED_DIGEST = /^(?:sha256:|blobs\/sha256\/)?([0-9a-f]{64})(?:\.json)?$/;
 
 /**
- * Imports one image of an archive of `docker save`, in its older form and in the newer one that is an OCI layout too.
- * Its `manifest.json` gives no digests, so each layer must have the one that the configuration says of its content, and
- * the configuration the one in its own name. Throws as `importOciLayout`.
+ * Imports one image of an archive of `docker save`, in its older form and in the newer one that is an OCI
+ * layout too. Its `manifest.json` gives no digests, so each layer must have the one that the configuration
+ * says of its content, and the configuration the one in its own name. Throws as `importOciLayout`.
  */
 export async function importDockerArchive(
   files: ImageFiles,

@@ -58,8 +58,8 @@ export interface LayerClaim {
 }
 
 /**
- * Gives one layer of an image to the builder and checks size, compression and digests on the way. They are known only at
- * the end, so the builder has by then seen what a lie contains; the import as a whole fails.
+ * Gives one layer of an image to the builder and checks size, compression and digests on the way. They are
+ * known only at the end, so the builder has by then seen what a lie contains; the import as a whole fails.
  */
 export async function importLayerBlob(
   files: ImageFiles,

@@ -1,12 +1,12 @@
-import { type Digest, DsecError } from '@dsec/std';
+import { type Digest, DsecError, formatBytes } from '@dsec/std';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import type { Compression } from './compression.ts';
 import type { ImportLimits } from './limits.ts';
 
 /**
- * The JSON documents of images, as the OCI image specification 1.1 and docker define them, cut to what an import needs.
- * Everything in them is a claim; a name in them is never used as a path before it was checked.
+ * The JSON documents of images, as the OCI image specification 1.1 and docker define them, cut to what an
+ * import needs. Everything in them is a claim; a name in them is never used as a path before it was checked.
  */
 
 const INDEX_TYPES: readonly string[] = [
@@ -131,7 +131,10 @@ export interface ImageMetadata {
   readonly command: string[];
 }
 
-/** `import-limit` when more than `imageMetadataBytesMax` would be kept; `import-invalid` for a NUL in a string. */
+/**
+ * `import-limit` when more than `imageMetadataBytesMax` would be kept; `import-invalid` for a NUL in a
+ * string.
+ */
 export function metadataOf({ config }: ImageConfigDocument, limits: ImportLimits): ImageMetadata {
   const metadata: ImageMetadata = {
     env: config?.Env ?? [],
@@ -143,7 +146,8 @@ export function metadataOf({ config }: ImageConfigDocument, limits: ImportLimits
   const { env, workdir, user, entrypoint, command } = metadata;
   const strings = [...env, workdir, user, ...entrypoint, ...command];
   if (Buffer.byteLength(JSON.stringify(metadata)) > limits.imageMetadataBytesMax) {
-    const message = `the image's environment and command take more than ${limits.imageMetadataBytesMax} bytes`;
+    const most = formatBytes(limits.imageMetadataBytesMax);
+    const message = `the image's environment and command take more than ${most}`;
     throw new DsecError('import-limit', message);
   }
   if (strings.some((text) => text.includes('\0'))) {

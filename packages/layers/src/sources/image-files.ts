@@ -19,7 +19,10 @@ export interface ImageFile {
 
 /** The files of an image, in a directory or in a tar, under their relative names. */
 export interface ImageFiles {
-  /** `undefined` when there is no such file; `import-invalid` when it is a link or anything but a regular file. */
+  /**
+   * `undefined` when there is no such file; `import-invalid` when it is a link or anything but a regular
+   * file.
+   */
   open(name: string): ImageFile | undefined;
   close(): void;
 }
@@ -56,9 +59,9 @@ function openBelow(dirFd: number, name: string, flags: number): number | undefin
 }
 
 /**
- * A tar that holds an image, read in place: one pass over its headers finds the members, whose contents are then read
- * where they lie. A compressed one has no places to seek to and is refused, since unpacking it first would need as much
- * disk as the image. A member of the same name replaces an earlier one.
+ * A tar that holds an image, read in place: one pass over its headers finds the members, whose contents are
+ * then read where they lie. A compressed one has no places to seek to and is refused, since unpacking it
+ * first would need as much disk as the image. A member of the same name replaces an earlier one.
  */
 export async function openImageArchive(
   path: string,
@@ -77,7 +80,9 @@ export async function openImageArchive(
   }
 }
 
-/** Where a file lies in the archive; the target of a symbolic link; or a member that holds nothing to read. */
+/**
+ * Where a file lies in the archive; the target of a symbolic link; or a member that holds nothing to read.
+ */
 type Member =
   | { readonly start: number; readonly end: number }
   | { readonly link: string }

@@ -58,11 +58,11 @@ export interface SourceInfo {
 }
 
 /**
- * Gives everything that a source holds to a builder, in an order that depends only on the source. Nothing is unpacked
- * to disk. Image layers are applied one after another, so the builder must be one with `whiteouts: 'apply'`. After an
- * error the builder holds a part and must be thrown away. Errors: `import-invalid`, `import-limit`, `cancelled`,
- * `conflict` (a directory changed meanwhile), `unsupported` (no zstd command), `invalid-argument`, `not-found`,
- * `permission-denied`. Mostly synchronous: call it in a worker process.
+ * Gives everything that a source holds to a builder, in an order that depends only on the source. Nothing is
+ * unpacked to disk. Image layers are applied one after another, so the builder must be one with `whiteouts:
+ * 'apply'`. After an error the builder holds a part and must be thrown away. Errors: `import-invalid`,
+ * `import-limit`, `cancelled`, `conflict` (a directory changed meanwhile), `unsupported` (no zstd command),
+ * `invalid-argument`, `not-found`, `permission-denied`. Mostly synchronous: call it in a worker process.
  */
 export async function importSource(
   builder: LayerBuilder,

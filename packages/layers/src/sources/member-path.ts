@@ -6,9 +6,9 @@ const SHOWN_BYTES_MAX = 200;
 const ODD_PART = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
 /**
- * The path of an archive member or hard link target in the builder's form: leading and doubled slashes and `.` parts
- * go, as GNU tar and docker drop them. A `..` part is `import-invalid`: none is in an archive of a file tree, and tools
- * disagree on what it means. What else a path may not be, the builder says.
+ * The path of an archive member or hard link target in the builder's form: leading and doubled slashes and
+ * `.` parts go, as GNU tar and docker drop them. A `..` part is `import-invalid`: none is in an archive of a
+ * file tree, and tools disagree on what it means. What else a path may not be, the builder says.
  */
 export function memberPath(name: ByteString, pathBytesMax: number): ByteString {
   if (name.length > pathBytesMax) {

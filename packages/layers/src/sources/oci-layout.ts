@@ -36,10 +36,10 @@ const INDEX_DEPTH_MAX = 3;
 const NAME_ANNOTATIONS = ['org.opencontainers.image.ref.name', 'io.containerd.image.name'];
 
 /**
- * Imports one image of an OCI layout: index, for several platforms further indexes, manifest, configuration, layers.
- * Every blob is read from `blobs/sha256/<hex>` and nothing else, and its size and digest are checked. Throws
- * `import-invalid` for whatever does not fit together, `invalid-argument` or `not-found` when the choice does not name
- * one image.
+ * Imports one image of an OCI layout: index, for several platforms further indexes, manifest, configuration,
+ * layers. Every blob is read from `blobs/sha256/<hex>` and nothing else, and its size and digest are checked.
+ * Throws `import-invalid` for whatever does not fit together, `invalid-argument` or `not-found` when the
+ * choice does not name one image.
  */
 export async function importOciLayout(
   files: ImageFiles,

@@ -13,9 +13,9 @@ const DEPENDENT_MARKS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Takes overlayfs's own marks out of an upper entry's attributes. Returns whether the entry is an opaque directory. What
- * records only where a file came from (`origin`, `impure`, `nlink`, `uuid`, …) is dropped: it means something in that one
- * mount. What would make the layer wrong anywhere else is `import-invalid`.
+ * Takes overlayfs's own marks out of an upper entry's attributes. Returns whether the entry is an opaque
+ * directory. What records only where a file came from (`origin`, `impure`, `nlink`, `uuid`, …) is dropped:
+ * it means something in that one mount. What would make the layer wrong anywhere else is `import-invalid`.
  */
 export function takeOverlayMarks(
   path: ByteString,

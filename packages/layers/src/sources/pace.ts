@@ -15,8 +15,8 @@ export interface Pace {
   count(bytes: number): void;
   expect(bytesTotal: number): void;
   /**
-   * Cheap enough for every entry. `undefined` while there is nothing to do; else a promise that lets the event loop
-   * turn once and rejects with `cancelled` after an abort.
+   * Cheap enough for every entry. `undefined` while there is nothing to do; else a promise that lets the
+   * event loop turn once and rejects with `cancelled` after an abort.
    */
   due(): Promise<void> | undefined;
 }

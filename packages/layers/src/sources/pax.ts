@@ -38,10 +38,10 @@ export function emptyPaxFields(): PaxFields {
 }
 
 /**
- * Decodes the records `<length> <key>=<value>\n` of an extended header, in order; a later one wins, and an empty value
- * takes an earlier one back (POSIX), except that an attribute may well be empty. Unknown keys are ignored, as everywhere;
- * so is `LIBARCHIVE.xattr.`, beside which bsdtar always writes the form that others read. Malformed records are
- * `import-invalid`.
+ * Decodes the records `<length> <key>=<value>\n` of an extended header, in order; a later one wins, and an
+ * empty value takes an earlier one back (POSIX), except that an attribute may well be empty. Unknown keys are
+ * ignored, as everywhere; so is `LIBARCHIVE.xattr.`, beside which bsdtar always writes the form that others
+ * read. Malformed records are `import-invalid`.
  */
 export function parsePax(body: Buffer, into: PaxFields, scope: 'member' | 'global'): void {
   for (let at = 0; at < body.length; ) {
@@ -171,7 +171,9 @@ function parseId(text: ByteString): number {
   return Number(text);
 }
 
-/** Seconds with a fraction, maybe negative: -1.25 is 750,000,000 ns after -2 s. Digits past the ninth are cut. */
+/**
+ * Seconds with a fraction, maybe negative: -1.25 is 750,000,000 ns after -2 s. Digits past the ninth are cut.
+ */
 function parseTime(text: ByteString): { sec: number; nsec: number } {
   const match = /^(-?)([0-9]{1,15})(?:\.([0-9]*))?$/.exec(text);
   if (match === null) throw invalid('a time is not a decimal number');

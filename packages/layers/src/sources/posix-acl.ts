@@ -1,7 +1,10 @@
 import type { ByteString } from '@dsec/erofs';
 import { DsecError } from '@dsec/std';
 
-/** The kernel's form of an ACL as an attribute (`linux/posix_acl_xattr.h`): a version, then tag, rights, id each. */
+/**
+ * The kernel's form of an ACL as an attribute (`linux/posix_acl_xattr.h`): a version, then tag, rights, id
+ * each.
+ */
 const VERSION = 2;
 const HEADER_BYTES = 4;
 const ENTRY_BYTES = 8;
@@ -18,10 +21,10 @@ const TAGS: Readonly<Record<string, { readonly owner: number; readonly named?: n
 };
 
 /**
- * Encodes the text form that tar keeps (`user::rwx,user:1000:r-x,group::r--,…`, entries apart by commas or lines). A
- * qualifier must be a number, or star's fourth field gives it: the names of the machine that made the archive mean
- * nothing here, and an ACL without one of its entries would grant or refuse too much, so a bare name is
- * `import-invalid`.
+ * Encodes the text form that tar keeps (`user::rwx,user:1000:r-x,group::r--,…`, entries apart by commas or
+ * lines). A qualifier must be a number, or star's fourth field gives it: the names of the machine that made
+ * the archive mean nothing here, and an ACL without one of its entries would grant or refuse too much, so a
+ * bare name is `import-invalid`.
  */
 export function aclFromText(text: ByteString): Uint8Array {
   const entries = text

@@ -20,8 +20,10 @@ interface Context {
 const START_BYTES = 16 * KIB;
 const EXTENSION_TYPES = 'xgXLK';
 /** What the first member of an archive that holds an image is called by docker, podman, skopeo and others. */
-const IMAGE_MEMBER =
-  /^(?:oci-layout|index\.json|manifest\.json|repositories|blobs(?:\/.*)?|(?:sha256:)?[0-9a-f]{64}(?:[/.].*)?)$/;
+const IMAGE_MEMBERS: readonly RegExp[] = [
+  /^(?:oci-layout|index\.json|manifest\.json|repositories|blobs(?:\/.*)?)$/,
+  /^(?:sha256:)?[0-9a-f]{64}(?:[/.].*)?$/,
+];
 
 /** Formats that somebody may hand over for a layer, by the bytes that they are known by. */
 const FOREIGN: readonly (readonly [what: string, at: number, magic: string])[] = [
@@ -45,8 +47,8 @@ const FOREIGN: readonly (readonly [what: string, at: number, magic: string])[] =
 const FOREIGN_END = Math.max(...FOREIGN.map(([, at, magic]) => at + magic.length));
 
 /**
- * Tells what a path holds, by content. Throws `import-invalid` for what cannot be a source: images of file systems and
- * disks are never mounted or parsed by the kernel here, whoever made them (THREATS B2).
+ * Tells what a path holds, by content. Throws `import-invalid` for what cannot be a source: images of file
+ * systems and disks are never mounted or parsed by the kernel here, whoever made them (THREATS B2).
  */
 export async function detectSource(path: string, context: Context): Promise<SourceKind> {
   if (statSync(path).isDirectory()) {
@@ -63,7 +65,7 @@ export async function detectSource(path: string, context: Context): Promise<Sour
     if (!fstatSync(fd).isFile()) return 'tar';
     refuseForeign(fd);
     const { compression, firstName } = await lookInside(fd, context);
-    if (firstName === undefined || !IMAGE_MEMBER.test(firstName)) return 'tar';
+    if (!IMAGE_MEMBERS.some((member) => member.test(firstName ?? ''))) return 'tar';
     if (compression !== 'none') {
       const message =
         'this looks like a compressed image archive; decompress it, or say that it is a tar';

@@ -42,7 +42,10 @@ export interface TarHeader {
   readonly deviceMinor: number;
 }
 
-/** Decodes a header block; `undefined` for a block of zeros. `import-invalid` when checksum or a number is wrong. */
+/**
+ * Decodes a header block; `undefined` for a block of zeros. `import-invalid` when checksum or a number is
+ * wrong.
+ */
 export function parseTarHeader(block: Buffer): TarHeader | undefined {
   if (!checkSum(block)) return undefined;
   const flag = block[TYPE_AT] ?? 0;
@@ -121,8 +124,8 @@ function readName(block: Buffer): ByteString {
 }
 
 /**
- * A number in octal digits, or in base 256 (two's complement, most significant byte first) when its first bit is set.
- * A blank field is 0. Anything else is `import-invalid`, as is what a double cannot hold exactly.
+ * A number in octal digits, or in base 256 (two's complement, most significant byte first) when its first bit
+ * is set. A blank field is 0. Anything else is `import-invalid`, as is what a double cannot hold exactly.
  */
 export function readNumber(block: Buffer, [offset, length]: Field, what: string): number {
   const first = block[offset] as number;

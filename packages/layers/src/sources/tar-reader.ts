@@ -36,7 +36,9 @@ export type TarMember =
     };
 
 export interface TarReader {
-  /** The next member; `undefined` at the end of the archive. What was not read of the last one is passed over. */
+  /**
+   * The next member; `undefined` at the end of the archive. What was not read of the last one is passed over.
+   */
   next(): Promise<TarMember | undefined>;
   /** Gives the content of the current file to `sink`, holes as holes. */
   copyTo(sink: Pick<FileSink, 'write' | 'hole'>): Promise<void>;
@@ -61,27 +63,19 @@ interface Extensions {
 }
 
 /**
- * Reads tar in all forms that are in use: v7, ustar, star, pax with local and global records, GNU with long names, base
- * 256 and sparse files. The end is two blocks of zeros, after which nothing is looked at, or the end of the input
- * between two members, as GNU tar and docker have it. A type that neither of them knows is `import-invalid`: to guess
- * what it holds would give a wrong tree. Names are bytes. Own reader, because the common packages for Node guess,
- * decode names as UTF-8, or write to disk.
+ * Reads tar in all forms that are in use: v7, ustar, star, pax with local and global records, GNU with long
+ * names, base 256 and sparse files. The end is two blocks of zeros, after which nothing is looked at, or the
+ * end of the input between two members, as GNU tar and docker have it. A type that neither of them knows is
+ * `import-invalid`: to guess what it holds would give a wrong tree. Names are bytes. Own reader, because the
+ * common packages for Node guess, decode names as UTF-8, or write to disk.
  */
 export function createTarReader(source: ByteSource, limits: ImportLimits): TarReader {
-  const global = emptyPaxFields();
-  let globalBytes = 0;
+  const globals = createGlobals(source, limits);
   let headers = 0;
   let body: Body = { start: 0, bytes: 0, paddingBytes: 0, sparse: undefined };
 
   const setBody = (bytes: number, sparse?: SparseMap) => {
     body = { start: source.position, bytes, paddingBytes: paddingOf(bytes), sparse };
-  };
-
-  const readGlobal = async (header: TarHeader) => {
-    globalBytes += header.sizeBytes;
-    if (globalBytes > limits.paxBytesMax) throw tooMuchPax(limits.paxBytesMax);
-    parsePax(await readExtension(source, header, limits.paxBytesMax), global, 'global');
-    await source.skip(paddingOf(header.sizeBytes));
   };
 
   /** Reads headers up to the one of a member. */
@@ -98,7 +92,7 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
       if (headers > limits.headersMax) {
         throw new DsecError('import-limit', `more than ${limits.headersMax} headers`);
       }
-      if (header.type === 'g') await readGlobal(header);
+      if (header.type === 'g') await globals.read(header);
       else if (!(await readExtensionInto(extensions, header, source, limits))) {
         return { block, header };
       }
@@ -120,7 +114,7 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
         if (header.type !== 'V') {
           return readMember(
             found,
-            mergeFields(global, extensions, header),
+            mergeFields(globals.fields, extensions, header),
             source,
             limits,
             setBody,
@@ -139,6 +133,21 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
   };
 }
 
+/** What global headers have said so far, for every member that follows. */
+function createGlobals(source: ByteSource, limits: ImportLimits) {
+  const fields = emptyPaxFields();
+  let bytes = 0;
+  return {
+    fields,
+    async read(header: TarHeader) {
+      bytes += header.sizeBytes;
+      if (bytes > limits.paxBytesMax) throw tooMuchPax(limits.paxBytesMax);
+      parsePax(await readExtension(source, header, limits.paxBytesMax), fields, 'global');
+      await source.skip(paddingOf(header.sizeBytes));
+    },
+  };
+}
+
 function newExtensions(): Extensions {
   return { fields: emptyPaxFields(), longName: undefined, longLink: undefined, count: 0 };
 }
@@ -151,7 +160,10 @@ async function readHeaderBlock(source: ByteSource): Promise<Buffer | undefined> 
   return readExactly(source, TAR_BLOCK_BYTES);
 }
 
-/** A block of zeros is half an end. Alone before more members it would hide them, so it is refused (as docker does). */
+/**
+ * A block of zeros is half an end. Alone before more members it would hide them, so it is refused (as docker
+ * does).
+ */
 async function checkEndMark(source: ByteSource): Promise<void> {
   const block = await readHeaderBlock(source);
   if (block !== undefined && parseTarHeader(block) !== undefined) {
@@ -196,7 +208,10 @@ function untilNul(content: Buffer): ByteString {
   return content.toString('latin1', 0, nul === -1 ? content.length : nul);
 }
 
-/** Header, global and local records and GNU's long names in one; each is stronger than the one before (as docker). */
+/**
+ * Header, global and local records and GNU's long names in one; each is stronger than the one before (as
+ * docker).
+ */
 function mergeFields(global: PaxFields, extensions: Extensions, header: TarHeader) {
   const { fields, longName, longLink } = extensions;
   const time = fields.mtime ?? global.mtime ?? { sec: header.mtimeSec, nsec: 0 };
@@ -298,8 +313,8 @@ async function readFileMember(
 }
 
 /**
- * A hard link has no body, whatever size it tells, except that `pax -o linkdata` repeats the file's content. What comes
- * next decides, so that where GNU tar and docker can read an archive we see what they see.
+ * A hard link has no body, whatever size it tells, except that `pax -o linkdata` repeats the file's content.
+ * What comes next decides, so that where GNU tar and docker can read an archive we see what they see.
  */
 async function headerFollows(source: ByteSource): Promise<boolean> {
   const buffered = await source.fill(TAR_BLOCK_BYTES);

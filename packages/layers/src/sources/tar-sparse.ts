@@ -90,9 +90,9 @@ function addOldPieces(
 }
 
 /**
- * The map that extended headers announce, in version 0.0 (a record for each number), 0.1 (one list) or 1.0 (decimal
- * lines at the start of the body, up to a block's end); `undefined` when they announce none. For 1.0 the map's blocks
- * are read from `source`.
+ * The map that extended headers announce, in version 0.0 (a record for each number), 0.1 (one list) or 1.0
+ * (decimal lines at the start of the body, up to a block's end); `undefined` when they announce none. For 1.0
+ * the map's blocks are read from `source`.
  */
 export async function readPaxSparse(
   sparse: PaxSparse,
@@ -103,7 +103,8 @@ export async function readPaxSparse(
   const version = `${sparse.major ?? 0}.${sparse.minor ?? 0}`;
   if (version === '1.0') return readMapBlocks(sizeOf(sparse), bodyBytes, source, piecesMax);
   if (version !== '0.0' && version !== '0.1') throw invalid('its version is unknown');
-  // Without pieces it is a plain file, whatever else the records say; a hole alone is written as an empty piece.
+  // Without pieces it is a plain file, whatever else the records say; a hole alone is written as an empty
+  // piece.
   if (sparse.map === undefined && sparse.pairs.length === 0) return undefined;
   const numbers =
     sparse.map === undefined ? sparse.pairs : sparse.map.split(',').map(parsePaxNumber);

@@ -6,14 +6,16 @@ import { shown } from './member-path.ts';
 import type { Pace } from './pace.ts';
 import { createTarReader, type TarMember, type TarReader } from './tar-reader.ts';
 
-/** Names by which an archive says what it removes from the layers below (OCI image specification, from aufs). */
+/**
+ * Names by which an archive says what it removes from the layers below (OCI image specification, from aufs).
+ */
 const WHITEOUT_PREFIX = '.wh.';
 const WHITEOUT_META_PREFIX = '.wh..wh.';
 const OPAQUE_NAME = '.wh..wh..opq';
 
 /**
- * Gives every member of a tar to the builder. A member whose name starts with `.wh.` removes something instead (OCI).
- * Throws `import-invalid`, `import-limit`, `cancelled`.
+ * Gives every member of a tar to the builder. A member whose name starts with `.wh.` removes something
+ * instead (OCI). Throws `import-invalid`, `import-limit`, `cancelled`.
  */
 export async function importTar(
   source: ByteSource,

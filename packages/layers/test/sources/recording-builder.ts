@@ -16,7 +16,10 @@ export interface RecordingOptions {
   readonly contentBytesMax?: number;
 }
 
-/** A builder that writes down what it is told, and enforces only what a source relies on: sizes and two limits. */
+/**
+ * A builder that writes down what it is told, and enforces only what a source relies on: sizes and two
+ * limits.
+ */
 export function createRecordingBuilder(options: RecordingOptions = {}): RecordingBuilder {
   const { keptBytesMax = 1 << 20, entriesMax = 1e6, contentBytesMax = 2 ** 40 } = options;
   const calls: string[] = [];

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 
-/** A directory that goes away with the test file, however deep what is in it (Node's own removal goes by path). */
+/**
+ * A directory that goes away with the test file, however deep what is in it (Node's own removal goes by
+ * path).
+ */
 export function scratchDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'dsec-sources-'));
   afterAll(() => {
