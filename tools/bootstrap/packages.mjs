@@ -52,7 +52,6 @@ export const PACKAGES = [
   { name: 'python3-venv', need: 'test', why: 'environment of the Python tests' },
   { name: 'clang', need: 'test', command: 'clang', why: 'libFuzzer and sanitizers for native/' },
   { name: 'libclang-rt-dev', need: 'test', why: 'runtimes of libFuzzer, ASan and UBSan' },
-  { name: 'clang-format', need: 'test', command: 'clang-format', why: 'format of the C sources' },
   {
     name: 'qemu-system-x86',
     need: 'test',
