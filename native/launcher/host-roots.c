@@ -56,14 +56,13 @@ static int open_run(void)
 }
 
 /*
- * Mounts the namespace of `process` at the pin. A namespace file cannot be mounted where mounts are shared
- * with other namespaces, as they are on most hosts; so its directory becomes a private mount first.
+ * A namespace file cannot be mounted where mounts are shared with other namespaces, as they are on most
+ * hosts; so its directory becomes a private mount first.
  */
-static int pin(pid_t process)
+static int make_run_private(void)
 {
 	AUTO_CLOSE below = open_run();
 	AUTO_CLOSE run = -1;
-	char source[64];
 
 	if (below < 0)
 		return below;
@@ -72,14 +71,32 @@ static int pin(pid_t process)
 	run = open_run();
 	if (run < 0)
 		return run;
+	return fchdir(run) || mount("", ".", NULL, MS_PRIVATE, NULL) ? -errno : 0;
+}
+
+/* Mounts the namespace of `process` at the pin. */
+static int pin(pid_t process)
+{
+	AUTO_CLOSE run = open_run();
+	char source[64];
+
+	if (run < 0)
+		return run;
 	snprintf(source, sizeof(source), "/proc/%d/ns/mnt", process);
-	if (fchdir(run) || mount("", ".", NULL, MS_PRIVATE, NULL) || mount(source, PIN, NULL, MS_BIND, NULL))
-		return -errno;
-	return chdir("/") ? -errno : 0;
+	return fchdir(run) || mount(source, PIN, NULL, MS_BIND, NULL) ? -errno : 0;
+}
+
+static int run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
 /* The child keeps the new namespace alive until the parent has pinned it. */
-static int make_pinned(void)
+static int make_pinned(int cpu)
 {
 	int ready[2], done[2];
 	char byte = 0;
@@ -93,7 +110,8 @@ static int make_pinned(void)
 		return -errno;
 	if (child == 0) {
 		close(done[1]);
-		byte = (char)-enter_empty_root(furnish_pinned);
+		err = run_on(cpu);
+		byte = (char)-(err ? err : enter_empty_root(furnish_pinned));
 		if (write(ready[1], &byte, 1) == 1 && !byte)
 			(void)!read(done[0], &byte, 1);
 		_exit(0);
@@ -107,6 +125,31 @@ static int make_pinned(void)
 	close(ready[0]);
 	waitpid(child, NULL, 0);
 	return err;
+}
+
+/*
+ * A namespace can be pinned only in one that is older than itself. From 6.18 on Linux goes by numbers that
+ * each processor takes from a supply of its own, so that a new namespace looks older than ours unless it is
+ * made on the right processor; which one that is nobody tells.
+ */
+static int make_pinned_somewhere(void)
+{
+	cpu_set_t set;
+	int err;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return -errno;
+	err = make_run_private();
+	if (err)
+		return err;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &set))
+			continue;
+		err = make_pinned(cpu);
+		if (err != -EINVAL)
+			break;
+	}
+	return chdir("/") && !err ? -errno : err;
 }
 
 /* -ENOENT when nothing is pinned. */
@@ -135,7 +178,7 @@ int pinned_namespace(void)
 
 	if (fd != -ENOENT)
 		return fd;
-	err = make_pinned();
+	err = make_pinned_somewhere();
 	return err ? err : open_pinned();
 }
 

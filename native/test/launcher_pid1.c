@@ -101,6 +101,7 @@ static void serve(int fd)
 		/* Two that nothing but the cgroup holds together. */
 		for (int i = 0; i < 2; i++) {
 			if (fork() == 0) {
+				close(fd);
 				setsid();
 				for (;;)
 					pause();

@@ -59,6 +59,8 @@ export interface LauncherWorld {
   readonly edgeId: string;
   /** Starts a launcher and connects; with a crash point it will die there. */
   start(crashPoint?: string): Promise<RunningLauncher>;
+  /** Another connection to what listens, as a newer edge. */
+  connect(): Promise<LauncherClient>;
   /** Builds a layer below the state root. */
   buildLayer(fill: (builder: LayerBuilder) => void): TestLayer;
   spec(key: ObjectKey, options: SpecOptions): SpawnFields;
@@ -156,6 +158,10 @@ export function openLauncherWorld(options: { readonly seccomp: Uint8Array }): La
     stateRoot,
     edgeId,
     start,
+    connect() {
+      epoch += 1;
+      return connectLauncher({ socketPath: join(stateRoot, 'run/launcher.sock'), edgeId, epoch });
+    },
     leftovers,
     buildLayer(fill) {
       const { metaPath, blobPath } = workshop.build(fill);
