@@ -42,6 +42,7 @@ const PROGRAMS = ['dsec-launcher', 'launcher_pid1', 'launcher_pinned'].map(
   (name) => `build/${name}`,
 );
 const NATIVE = new URL('../../native', import.meta.url).pathname;
+export const LAUNCHER = join(NATIVE, 'build/dsec-launcher');
 
 /** Of PID 1: the last id of its range, so that sessions have all others. */
 export const AGENT_ID = SANDBOX_ID_COUNT - 1;
@@ -115,7 +116,7 @@ export function openLauncherWorld(options: { readonly seccomp: Uint8Array }): La
 
   const start = async (crashPoint?: string): Promise<RunningLauncher> => {
     epoch += 1;
-    const child = spawn(join(NATIVE, 'build/dsec-launcher'), argumentsOf(stateRoot, edgeId), {
+    const child = spawn(LAUNCHER, argumentsOf(stateRoot, edgeId), {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: crashPoint === undefined ? {} : { DSEC_CRASH_POINT: crashPoint },
     });

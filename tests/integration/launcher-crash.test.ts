@@ -1,0 +1,84 @@
+import { execFileSync } from 'node:child_process';
+import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
+import {
+  ATTRIBUTES,
+  buildNative,
+  LAUNCHER,
+  type LauncherWorld,
+  mountLayers,
+  openLauncherWorld,
+  pinnedPaths,
+  type TestLayer,
+} from './launcher-world.ts';
+
+rerunInPrivateNamespace(import.meta.filename, 'integration');
+
+const key = { name: 'box', generation: 1 };
+
+describe.runIf(canMount)('a launcher that dies (needs root)', () => {
+  let world: LauncherWorld;
+  let base: TestLayer;
+
+  beforeAll(buildNative);
+  beforeEach(() => {
+    world = openLauncherWorld({ seccomp: compileSeccomp() });
+    base = world.buildLayer((builder) => builder.directory('home', ATTRIBUTES));
+  });
+  afterEach(() => world.close());
+
+  /** One life, and the layer under it. */
+  async function live(client: LauncherClient) {
+    await mountLayers(client, [base]);
+    await client.spawn(world.spec(key, { layers: [base] }));
+    await client.kill(key);
+    await client.release(key);
+    await client.unmountLayer(base.layerId);
+  }
+
+  it('leaves nothing that the next one cannot remove, wherever it dies', {
+    timeout: 300_000,
+  }, async () => {
+    const points = execFileSync(LAUNCHER, ['--crash-points'], { encoding: 'utf8' })
+      .trim()
+      .split('\n');
+    expect(points.length).toBeGreaterThan(10);
+    for (const point of points) {
+      const doomed = await world.start(point);
+      await expect(live(doomed.client), point).rejects.toMatchObject({ code: 'unavailable' });
+      await doomed.ended;
+      expect(doomed.process.signalCode, point).toBe('SIGKILL');
+
+      const { client, kill } = await world.start();
+      await client.kill(key);
+      await client.release(key);
+      await client.unmountLayer(base.layerId);
+      expect(world.leftovers(), point).toEqual([]);
+      expect(pinnedPaths(world.stateRoot), point).toEqual(['/layers']);
+      await live(client);
+      await kill();
+    }
+  });
+
+  it('may die in the middle of many', { timeout: 120_000 }, async () => {
+    const doomed = await world.start('spawn-cloned:5');
+    await mountLayers(doomed.client, [base]);
+    const keys = Array.from({ length: 8 }, (_, index) => ({ name: `box${index}`, generation: 1 }));
+    const spawning = keys.map((which, slot) =>
+      doomed.client.spawn(world.spec(which, { layers: [base], slot: slot + 1 })),
+    );
+    const outcomes = await Promise.allSettled(spawning);
+    expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
+    await doomed.ended;
+    const { client } = await world.start();
+    await Promise.all(
+      keys.map(async (which) => {
+        await client.kill(which);
+        await client.release(which);
+      }),
+    );
+    expect(world.leftovers()).toEqual([]);
+    expect(await client.listLayers()).toEqual([{ layerId: base.layerId, users: 0 }]);
+  });
+});
