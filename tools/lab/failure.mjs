@@ -7,6 +7,7 @@ export const EXIT = /** @type {const} */ ({
   boot: 71,
   unavailable: 75,
   timeout: 124,
+  interrupted: 130,
 });
 
 /** The lab cannot run on this machine: a reason that a person can act on. Suites count it as skipped. */

@@ -95,9 +95,14 @@ function createProgress(job, startedMs, deadline) {
   let hasStarted = false;
   /** @type {number | undefined} */
   let code;
-  const expire = (/** @type {number} */ limitMs) =>
-    setTimeout(() => deadline.abort(`it took longer than ${limitMs / 1000} s`), limitMs);
-  const timers = [expire(job.timeoutMs), expire(job.bootTimeoutMs)];
+  /** @type {{ kind: 'boot' | 'timeout', limitMs: number } | undefined} */
+  let expired;
+  const expire = (/** @type {'boot' | 'timeout'} */ kind, /** @type {number} */ limitMs) =>
+    setTimeout(() => {
+      expired ??= { kind, limitMs };
+      deadline.abort();
+    }, limitMs);
+  const timers = [expire('timeout', job.timeoutMs), expire('boot', job.bootTimeoutMs)];
   return {
     onLine(/** @type {string} */ line) {
       const [name = '', value = ''] = line.split(' ');
@@ -112,9 +117,8 @@ function createProgress(job, startedMs, deadline) {
     },
     code: () => code,
     failure(/** @type {string} */ messages) {
-      const { aborted, reason } = deadline.signal;
-      const kind = !hasStarted ? 'boot' : aborted ? 'timeout' : 'died';
-      const why = aborted ? reason : 'it died';
+      const kind = expired?.kind ?? (hasStarted ? 'died' : 'boot');
+      const why = expired === undefined ? 'it died' : `it took over ${expired.limitMs / 1000} s`;
       return new GuestFailure(
         kind,
         `the guest failed: ${why} (it had come to: ${last})\n${messages}`,
@@ -128,9 +132,8 @@ function createProgress(job, startedMs, deadline) {
 
 /** @param {string} folder */
 function socketPaths(folder) {
-  /** @type {any} */
-  const paths = Object.fromEntries(PORTS.map((name) => [name, join(folder, name)]));
-  return /** @type {Record<typeof PORTS[number], string>} */ (paths);
+  const paths = PORTS.map((name) => [name, join(folder, name)]);
+  return /** @type {Record<typeof PORTS[number], string>} */ (Object.fromEntries(paths));
 }
 
 /**
@@ -185,7 +188,8 @@ function runQemu(args, terminal, signal) {
       child.kill('SIGTERM');
       setTimeout(() => child.kill('SIGKILL'), KILL_GRACE_MS).unref();
     };
-    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
     child.once('error', reject);
     child.once('close', () => {
       signal.removeEventListener('abort', end);

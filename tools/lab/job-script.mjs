@@ -49,11 +49,12 @@ export function suiteScript({ filters, withEvents }, env) {
  * @param {Readonly<Record<string, string | undefined>>} env As above.
  */
 export function shellScript({ columns = 80, rows = 24 }, env) {
+  // The size is lost when the console is opened, so it is set by who holds it open.
+  const session = `stty rows ${rows} columns ${columns}; exec bash -il`;
   return [
     `${exports(env)}export TERM=${quoted(env.TERM ?? 'linux')}`,
-    `stty rows ${rows} columns ${columns} </dev/hvc0`,
-    // A session of its own, so that the terminal becomes its controlling one.
-    'exec setsid -c -w bash -il </dev/hvc0 >/dev/hvc0 2>&1',
+    // A session of its own, so that the console becomes its controlling terminal.
+    `exec setsid -c -w sh -c ${quoted(session)} </dev/hvc0 >/dev/hvc0 2>&1`,
     '',
   ].join('\n');
 }

@@ -11,8 +11,8 @@
 export const SERIES_WANTED = [6, 12];
 
 const NAMES = [
-  /^linux-image-(?<release>\d+\.\d+\.\d+[\w.+~]*(?:-\d+)?-cloud-amd64)$/,
-  /^linux-image-(?:unsigned-)?(?<release>\d+\.\d+\.\d+-\d+-generic)$/,
+  /^linux-image-(?<release>(?<version>\d+\.\d+\.\d+[\w.+~]*(?:-\d+)?)-cloud-amd64)$/,
+  /^linux-image-(?:unsigned-)?(?<release>(?<version>\d+\.\d+\.\d+-\d+)-generic)$/,
 ];
 
 /**
@@ -25,8 +25,10 @@ const NAMES = [
 export function chooseKernel(names) {
   const known = new Set(names);
   const candidates = names.flatMap((image) => {
-    const release = NAMES.map((name) => name.exec(image)?.groups?.release).find(Boolean);
-    return release === undefined ? [] : [{ image, release, numbers: numbersOf(release) }];
+    const groups = NAMES.map((name) => name.exec(image)?.groups).find(Boolean);
+    const { release, version } = groups ?? {};
+    if (release === undefined || version === undefined) return [];
+    return [{ image, release, numbers: (version.match(/\d+/g) ?? []).map(Number) }];
   });
   const [best] = candidates
     .filter((candidate) => compare(candidate.numbers.slice(0, 2), SERIES_WANTED) >= 0)
@@ -39,11 +41,6 @@ export function chooseKernel(names) {
     .map((prefix) => `${prefix}-${best.release}`)
     .filter((name) => known.has(name));
   return { release: best.release, image: best.image, modules };
-}
-
-/** @param {string} release */
-function numbersOf(release) {
-  return (release.match(/\d+/g) ?? []).map(Number);
 }
 
 /**

@@ -62,17 +62,16 @@ function scriptFor({ kind, positionals, events }) {
   return kind === 'shell' ? shellScript(process.stdout, env) : commandScript(positionals, env);
 }
 
-/** @param {ReturnType<typeof parse>} options */
-async function main(options) {
+/**
+ * @param {ReturnType<typeof parse>} options
+ * @param {AbortSignal} signal Ends the guest.
+ */
+async function main(options, signal) {
   const startedMs = performance.now();
   const tell = (/** @type {string} */ what, /** @type {number} */ ms, more = '') => {
     if (options.timing) process.stderr.write(`lab: ${what.padEnd(24)}${seconds(ms)}${more}\n`);
   };
   if (options.kind === 'suite') await buildPackages();
-  const abort = new AbortController();
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-    process.once(signal, () => abort.abort());
-  }
   const lab = await prepareLab((name, made) => {
     if (!made.reused) tell(`made: ${name}`, made.tookMs);
   });
@@ -87,7 +86,7 @@ async function main(options) {
     terminal: options.kind === 'shell',
     stdout: process.stdout,
     stderr: process.stderr,
-    signal: abort.signal,
+    signal,
     onEvents: (bytes) => writeFully(EVENTS_FD, bytes),
     onMilestone: ({ name, elapsedMs }) => tell(`guest: ${name}`, elapsedMs),
   });
@@ -141,14 +140,18 @@ function readOptions() {
 }
 
 const options = readOptions();
+const abort = new AbortController();
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+  process.on(signal, () => abort.abort());
+}
 if (options.help) {
   process.stdout.write(USAGE);
 } else {
   try {
-    process.exitCode = await main(options);
+    process.exitCode = await main(options, abort.signal);
   } catch (error) {
     if (!(error instanceof LabUnavailable || error instanceof GuestFailure)) throw error;
-    process.stderr.write(`lab: ${error.message}\n`);
-    process.exitCode = error.exitCode;
+    if (!abort.signal.aborted) process.stderr.write(`lab: ${error.message}\n`);
+    process.exitCode = abort.signal.aborted ? EXIT.interrupted : error.exitCode;
   }
 }
