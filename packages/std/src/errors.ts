@@ -85,8 +85,18 @@ function codeOfErrno(thrown: unknown): ErrorCode {
   if (errno === 'ENOSPC' || errno === 'EDQUOT') return 'storage-full';
   if (errno === 'ENOENT') return 'not-found';
   if (errno === 'EACCES' || errno === 'EPERM' || errno === 'EROFS') return 'permission-denied';
-  return 'internal';
+  if (errno === 'EMFILE' || errno === 'ENFILE' || errno === 'ENOMEM') return 'overloaded';
+  return PATH_ERRORS.has(errno) ? 'invalid-argument' : 'internal';
 }
+
+/** A path that cannot mean what the caller wants, as nearly always somebody typed it. */
+const PATH_ERRORS: ReadonlySet<unknown> = new Set([
+  'ENOTDIR',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'EXDEV',
+]);
 
 /** Marks a place that a closed union makes unreachable. */
 export function assertNever(value: never): never {

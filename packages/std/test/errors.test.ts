@@ -90,6 +90,10 @@ describe('asDsecError', () => {
     ['ENOENT', 'not-found'],
     ['EACCES', 'permission-denied'],
     ['EPERM', 'permission-denied'],
+    ['ENOTDIR', 'invalid-argument'],
+    ['ENAMETOOLONG', 'invalid-argument'],
+    ['EXDEV', 'invalid-argument'],
+    ['EMFILE', 'overloaded'],
     ['EIO', 'internal'],
   ])('%s means %s', (code, expected) => {
     expect(asDsecError(Object.assign(new Error('no'), { code })).code).toBe(expected);
