@@ -1,4 +1,6 @@
-import { assert, DsecError } from '@dsec/std';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { asDsecError, assert, DsecError } from '@dsec/std';
 import { cString } from './byte-path.ts';
 import { syscall } from './syscall.ts';
 
@@ -43,4 +45,31 @@ export function readLink(fd: number): string {
     throw new DsecError('too-large', `a link's target is longer than ${TARGET_BYTES_MAX} bytes`);
   }
   return target.toString('latin1', 0, length);
+}
+
+/**
+ * Makes a directory and what is missing above it, all with the same mode; those that exist stay as they are.
+ * Node's recursive form never ends below a place that takes no directories, such as /proc, and calls a full
+ * disk ENOENT.
+ */
+export function makeDirectories(path: string, mode = 0o777): void {
+  if (makeDirectory(path, mode)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeDirectories(parent, mode);
+  if (!makeDirectory(path, mode)) {
+    throw new DsecError('not-found', `${path} cannot be made: ${parent} takes no directories`);
+  }
+}
+
+/** False when the directory above is missing, or says that it is. */
+function makeDirectory(path: string, mode: number): boolean {
+  try {
+    mkdirSync(path, mode);
+    return true;
+  } catch (thrown) {
+    const code = (thrown as NodeJS.ErrnoException).code;
+    if (code === 'EEXIST') return true;
+    if (code === 'ENOENT') return false;
+    throw asDsecError(thrown);
+  }
 }

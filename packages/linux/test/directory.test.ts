@@ -1,7 +1,7 @@
-import { closeSync, constants, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { directoryNames, readLink } from '../src/directory.ts';
+import { directoryNames, makeDirectories, readLink } from '../src/directory.ts';
 import { O_PATH, openAt } from '../src/open.ts';
 import { scratchDirectory } from './scratch.ts';
 
@@ -46,4 +46,18 @@ it.each([
   const path = join(root, name);
   symlinkSync(Buffer.from(target, 'latin1'), path);
   expect(within(path, O_PATH | constants.O_NOFOLLOW, readLink)).toBe(target);
+});
+
+it('makes what is missing of a path, and ends where no directory can be made', () => {
+  const path = join(root, 'made', 'a', 'b');
+  makeDirectories(path, 0o700);
+  makeDirectories(path, 0o755);
+  expect(statSync(join(root, 'made')).mode & 0o777).toBe(0o700);
+  expect(statSync(path).mode & 0o777).toBe(0o700);
+  expect(() => makeDirectories('/proc/dsec/a')).toThrowError(
+    expect.objectContaining({ code: 'not-found' }),
+  );
+  expect(() => makeDirectories('/dev/null/a')).toThrowError(
+    expect.objectContaining({ code: 'invalid-argument' }),
+  );
 });
