@@ -81,7 +81,7 @@ async function openUnfollowed(path: string): Promise<FileHandle> {
     return await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (thrown) {
     const code = (thrown as NodeJS.ErrnoException).code;
-    if (code === 'ELOOP' || code === 'ENXIO') {
+    if (code === 'ELOOP' || code === 'ENXIO' || code === 'ENOTDIR') {
       throw new DsecError('data-loss', `${path} is not a regular file`, { cause: thrown });
     }
     throw asDsecError(thrown);

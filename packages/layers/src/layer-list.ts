@@ -1,3 +1,4 @@
+import { asDsecError, DsecError } from '@dsec/std';
 import type { LayerManifest } from './manifest.ts';
 import { listRefs, type RefFilter, type RefRecord, resolveRef } from './ref-store.ts';
 import { readManifest } from './store-directory.ts';
@@ -28,7 +29,11 @@ export async function* listLayers(
 }
 
 async function describe(store: LayerStore, record: RefRecord): Promise<LayerDescription> {
-  const manifest = await readManifest(store, record.layerId);
+  const manifest = await readManifest(store, record.layerId).catch((thrown) => {
+    const error = asDsecError(thrown);
+    if (error.code !== 'not-found') throw error;
+    throw new DsecError('data-loss', `${record.ref}: ${error.message}`, { cause: thrown });
+  });
   const dataBytes = manifest.devices.reduce((sum, { bytes }) => sum + bytes, 0);
   return { record, manifest, dataBytes };
 }

@@ -240,7 +240,9 @@ async function listDirectory(path: string, isOurs: (name: string) => boolean): P
     }
   } catch (thrown) {
     const error = asDsecError(thrown);
-    if (error.code !== 'not-found') throw error;
+    // A file among the directories is not ours either.
+    const isNone = error.code === 'not-found' || (thrown as { code?: unknown }).code === 'ENOTDIR';
+    if (!isNone) throw error;
   }
   return names;
 }

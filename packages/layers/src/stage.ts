@@ -71,8 +71,8 @@ export interface SweepOptions {
 }
 
 /**
- * Removes the stages of dead owners. Returns the names of those removed. Any number of sweepers may run
- * at once.
+ * Removes the stages of dead owners. Returns the names of those removed; one that cannot be removed stays
+ * and is no error. Any number of sweepers may run at once.
  */
 export async function sweepStages(
   stagesDirectory: string,
@@ -82,9 +82,10 @@ export async function sweepStages(
   const swept: string[] = [];
   for (const name of await listStages(stagesDirectory)) {
     const path = join(stagesDirectory, name);
-    const touchedMs = await newestChange(path);
+    const touchedMs = await newestChange(path).catch(() => undefined);
     if (touchedMs === undefined || clock.wallMs() - touchedMs < ageMs) continue;
-    if (await sweepStage(path)) swept.push(name);
+    // What somebody else owns or planted there must not stop whoever only wanted to make room.
+    if (await sweepStage(path).catch(() => false)) swept.push(name);
   }
   return swept;
 }

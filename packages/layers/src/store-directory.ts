@@ -1,6 +1,6 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { syncDirectory } from '@dsec/linux';
+import { makeDirectories, syncDirectory } from '@dsec/linux';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
 import { ensureDirectory, openRegularFile } from './durable-file.ts';
 import { checkManifest, type LayerManifest, LayerManifestSchema } from './manifest.ts';
@@ -14,7 +14,7 @@ const TOP_DIRECTORIES = ['layers', 'blobs', 'refs', 'tmp'] as const;
 export async function createLayerStore(root: string): Promise<LayerStore> {
   const store = { root: resolve(root) };
   try {
-    await mkdir(store.root, { recursive: true });
+    makeDirectories(store.root);
     for (const name of TOP_DIRECTORIES) await ensureDirectory(join(store.root, name));
     await syncDirectory(store.root);
   } catch (thrown) {

@@ -54,6 +54,17 @@ describe('sweepStages', () => {
     expect(await sweepStages(directory)).toEqual([]);
   });
 
+  it('passes over a stage that it cannot remove', async () => {
+    const directory = await temporaryDirectory();
+    for (const name of ['a-planted', 'dead']) {
+      await mkdir(join(directory, name, name === 'dead' ? 'layer' : 'owner'), { recursive: true });
+    }
+    const clock = createManualClock(Date.now());
+    clock.advance(HOUR_MS + 60_000);
+    expect(await sweepStages(directory, { clock })).toEqual(['dead']);
+    expect(await readdir(directory)).toEqual(['a-planted']);
+  });
+
   it('lets any number of sweepers run at once', async () => {
     const directory = await temporaryDirectory();
     for (let n = 0; n < 20; n += 1) {
