@@ -1,6 +1,6 @@
 import { DsecError, KIB } from '@dsec/std';
 
-/** Longest line of a stream of lines or events. */
+/** Longest line of a stream of lines, and the most that the lines of one event hold together. */
 const LINE_BYTES_MAX = 1024 * KIB;
 
 /** A whole body of at most so many bytes; `too-large` beyond that, without reading further. */
@@ -58,15 +58,22 @@ export interface ServerEvent {
 export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
   let id = '';
   let data: string[] = [];
+  let dataLength = 0;
   for await (const line of readLines(body)) {
     if (line === '') {
       if (data.length > 0) yield { id, data: data.join('\n') };
       data = [];
+      dataLength = 0;
       continue;
     }
     const [field, value = ''] = splitField(line);
     if (field === 'id') id = value;
-    if (field === 'data') data.push(value);
+    if (field !== 'data') continue;
+    data.push(value);
+    dataLength += value.length + 1;
+    if (dataLength > LINE_BYTES_MAX) {
+      throw new DsecError('protocol', `an event has more than ${LINE_BYTES_MAX} bytes`);
+    }
   }
 }
 

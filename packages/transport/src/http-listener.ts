@@ -1,4 +1,4 @@
-import { chmodSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { DsecError } from '@dsec/std';
@@ -95,7 +95,10 @@ function removeDeadSocket(path: string): Promise<void> {
       resolve();
     });
     probe.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED') unlinkSync(path);
+      // Every file that is no socket refuses a connection too, and is not ours to remove.
+      const isDead =
+        error.code === 'ECONNREFUSED' && lstatSync(path, { throwIfNoEntry: false })?.isSocket();
+      if (isDead) rmSync(path, { force: true });
       resolve();
     });
   });

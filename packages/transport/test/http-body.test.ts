@@ -43,6 +43,15 @@ it('refuses a line without an end, and one without a bound', async () => {
   expect(sent).toBeLessThan(20);
 });
 
+it('refuses an event of lines without a bound', async () => {
+  let sent = 0;
+  const endless = (async function* () {
+    for (; ; sent += 1) yield Buffer.from(`data:${'a'.repeat(32 * 1024)}\n`);
+  })();
+  await expect(all(readEvents(endless))).rejects.toMatchObject({ code: 'protocol' });
+  expect(sent).toBeLessThan(40);
+});
+
 it('stops reading a body at its bound', async () => {
   const text = 'x'.repeat(100);
   expect((await readBounded(chunksOf(text, 1), 100)).toString()).toBe(text);

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DsecError, MIB } from '@dsec/std';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHttpClient, createHttpServer, sha256Of } from '../src/index.ts';
@@ -311,6 +311,19 @@ describe('HTTP server', () => {
     const get = { method: 'GET', target: '/v1/things/abc', isIdempotent: true } as const;
     expect((await client.read(get)).status).toBe(200);
     await first.close(0);
+  });
+
+  it('does not take a file that is no socket for one that a dead server left', async () => {
+    const socketPath = newSocketPath();
+    writeFileSync(socketPath, 'kept');
+    const options = { listen: { socketPath }, routes: TABLE, handlers: { show } };
+    await expect(createHttpServer({ ...options, authorize: async () => '' })).rejects.toMatchObject(
+      {
+        code: 'unavailable',
+      },
+    );
+    expect(readFileSync(socketPath, 'utf8')).toBe('kept');
+    rmSync(socketPath);
   });
 });
 
