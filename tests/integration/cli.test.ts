@@ -42,6 +42,31 @@ describe('dsec', () => {
     expect(dsec(['layer', 'import', 'base/x:1.0.0']).status).toBe(2);
   });
 
+  it('tells programs of a command line that it cannot read, and refuses filters that fit nothing', () => {
+    const { status, stdout } = dsec(['--json', 'layer', 'import']);
+    expect(status).toBe(2);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: 'invalid-argument' });
+    for (const filter of ['base/a/b', 'base/..', 'base/']) {
+      expect(dsec(['layer', 'ls', filter]).status).toBe(2);
+    }
+  });
+
+  it('ends quietly when nobody reads on, and says so when its output has no room', () => {
+    const run = (rest: string) =>
+      spawnSync(
+        'bash',
+        ['-o', 'pipefail', '-c', `"$0" "$1" --state "$2" ${rest}`, process.execPath, CLI, state],
+        {
+          encoding: 'utf8',
+        },
+      );
+    const gone = run('layer ls | true');
+    expect({ status: gone.status, stderr: gone.stderr }).toEqual({ status: 141, stderr: '' });
+    const full = run('layer ls >/dev/full');
+    expect(full.status).toBe(ERROR_CODES['storage-full'].exitCode);
+    expect(full.stderr).toMatch(/^dsec: storage-full/);
+  });
+
   it('lists nothing on a new machine', () => {
     expect(json('layer', 'ls')).toEqual([]);
   });

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { constants } from 'node:os';
 import { asDsecError, DsecError } from '@dsec/std';
 import { Command, CommanderError } from 'commander';
 import { addDoctorCommand } from './commands/doctor.ts';
@@ -13,6 +14,10 @@ const program = new Command('dsec')
   .showHelpAfterError('(dsec --help shows the commands)')
   .exitOverride();
 
+process.stdout.on('error', endWithoutReader);
+// Where there is nobody to tell, the exit code does.
+process.stderr.on('error', () => {});
+
 addDoctorCommand(program);
 addLayerCommands(program);
 
@@ -25,9 +30,22 @@ try {
 /** Exit codes: those of the error table; 2 for a command line that cannot be understood. */
 function report(thrown: unknown): number {
   // Commander has already printed its own messages, help among them.
-  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
-  const error = thrown instanceof DsecError ? thrown : asDsecError(thrown);
+  if (thrown instanceof CommanderError) {
+    if (thrown.exitCode === 0) return 0;
+    const error = new DsecError('invalid-argument', thrown.message.replace(/^error: /, ''));
+    if (program.opts().json === true) printError(error, true);
+    return 2;
+  }
+  const error = asDsecError(thrown);
   printError(error, program.opts().json === true);
   if (error.code === 'internal' && process.env.DSEC_DEBUG === '1') console.error(error);
   return error.exitCode;
+}
+
+/** A reader that has seen enough (`| head`) ends us as SIGPIPE ends other programs; a full disk is an error. */
+function endWithoutReader(thrown: NodeJS.ErrnoException): void {
+  const isGone = thrown.code === 'EPIPE';
+  const error = asDsecError(thrown);
+  if (!isGone) printError(error, false);
+  process.exit(isGone ? 128 + constants.signals.SIGPIPE : error.exitCode);
 }

@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
+import { makeDirectories } from '@dsec/linux';
+import { DsecError } from '@dsec/std';
 
 export interface StatePaths {
   /** Everything DSec keeps on this machine is below this directory. */
@@ -15,9 +16,11 @@ export interface StatePaths {
 
 /**
  * Where state lives: the option, else `DSEC_STATE`, else `/var/lib/dsec` for root and the XDG data directory for others.
+ * An empty variable counts as none. `invalid-argument` for an empty option, which would mean the working directory.
  */
 export function resolveStatePaths(stateOption: string | undefined): StatePaths {
-  const root = resolve(stateOption ?? process.env.DSEC_STATE ?? defaultRoot());
+  if (stateOption === '') throw new DsecError('invalid-argument', '--state takes a directory');
+  const root = resolve(stateOption ?? (process.env.DSEC_STATE || defaultRoot()));
   return {
     root,
     store: join(root, 'store'),
@@ -26,12 +29,14 @@ export function resolveStatePaths(stateOption: string | undefined): StatePaths {
   };
 }
 
-/** Creates a state directory with mode 0700. */
+/** Creates a state directory with mode 0700, and what is missing above it. */
 export function makeStateDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeDirectories(path, 0o700);
 }
 
 function defaultRoot(): string {
   if (process.getuid?.() === 0) return '/var/lib/dsec';
-  return join(process.env.XDG_DATA_HOME ?? join(homedir(), '.local', 'share'), 'dsec');
+  // The XDG specification has a value that is not absolute ignored.
+  const data = process.env.XDG_DATA_HOME ?? '';
+  return join(isAbsolute(data) ? data : join(homedir(), '.local', 'share'), 'dsec');
 }

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { makeStateDirectory, resolveStatePaths } from '../src/config.ts';
@@ -15,6 +15,15 @@ describe('resolveStatePaths', () => {
 
   it('makes a relative path absolute, so that workers find the same place', () => {
     expect(resolveStatePaths('state').root).toBe(resolve('state'));
+  });
+
+  it('never takes the working directory for a value that is empty', () => {
+    vi.spyOn(process, 'getuid').mockReturnValue(1000);
+    vi.stubEnv('DSEC_STATE', '');
+    vi.stubEnv('XDG_DATA_HOME', '');
+    expect(resolveStatePaths(undefined).root).toBe(join(homedir(), '.local', 'share', 'dsec'));
+    expect(() => resolveStatePaths('')).toThrowError(/--state/);
+    vi.restoreAllMocks();
   });
 
   it('has a default for root and for other users', () => {

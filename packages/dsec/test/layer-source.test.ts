@@ -23,6 +23,10 @@ describe('importSourceOf', () => {
     expect(importSourceOf(path, options)).toEqual(expected);
   });
 
+  it('refuses an empty source, which would mean the working directory', () => {
+    expect(() => importSourceOf('', { type: 'auto' })).toThrowError(/source is empty/);
+  });
+
   it('refuses a type that it does not know, and an image on standard input', () => {
     expect(() => importSourceOf('/x', { type: 'zip' })).toThrowError(/--type is one of/);
     expect(() => importSourceOf('-', { type: 'docker-archive' })).toThrowError(/standard input/);

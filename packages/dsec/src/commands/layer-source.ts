@@ -11,6 +11,7 @@ export interface SourceOptions {
 
 /** What `dsec layer import` reads: standard input for `-`, else the path, as the type says. */
 export function importSourceOf(path: string, options: SourceOptions): ImportSource {
+  if (path === '') throw new DsecError('invalid-argument', 'the source is empty');
   if (path === '-') {
     if (options.type !== 'auto' && options.type !== 'tar') {
       throw new DsecError('invalid-argument', 'only a tar can be read from standard input');

@@ -13,7 +13,7 @@ import {
   showLayer,
   verifyLayer,
 } from '@dsec/layers';
-import { DsecError, formatBytes } from '@dsec/std';
+import { DsecError, formatBytes, parseName } from '@dsec/std';
 import type { Command } from 'commander';
 import { makeStateDirectory } from '../config.ts';
 import { createByteProgress, printJson, renderTable } from '../output.ts';
@@ -139,12 +139,13 @@ function addVerify(layer: Command): void {
 
 function parseFilter(filter: string | undefined): RefFilter {
   if (filter === undefined) return {};
-  const [kindText, name] = filter.split('/');
+  const [kindText, name, ...more] = filter.split('/');
   const kind = LAYER_KINDS.find((known) => known === kindText);
   if (kind === undefined) {
     throw new DsecError('invalid-argument', `a layer kind is one of ${LAYER_KINDS.join(', ')}`);
   }
-  return name === undefined ? { kind } : { kind, name };
+  if (more.length > 0) throw new DsecError('invalid-argument', 'a filter is a kind, or kind/name');
+  return name === undefined ? { kind } : { kind, name: parseName(name, 'layer name') };
 }
 
 const LIST_HEAD = ['LAYER', 'ID', 'ENTRIES', 'CONTENT', 'DATA', 'METADATA', 'SOURCE', 'CREATED'];
