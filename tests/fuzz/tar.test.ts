@@ -2,9 +2,10 @@
  * Mutated tars: a tree or a typed error, in bounded time, and never a path that leads out (THREATS row 35).
  */
 import { type BlobSink, createLayerBuilder, type LayerBuilder } from '@dsec/erofs';
-import { createPace, IMPORT_LIMITS_DEFAULT, importTar } from '@dsec/layers';
+import { IMPORT_LIMITS_DEFAULT } from '@dsec/layers';
 import { createSeededRandom, DsecError } from '@dsec/std';
 import { expect, it } from 'vitest';
+import { createPace, importTar } from '../../packages/layers/test/sources/internals.ts';
 import {
   createRecordingBuilder,
   type RecordingBuilder,

@@ -91,11 +91,9 @@ interface Context {
 
 type KnownSource = Exclude<ImportSource, { readonly kind: 'auto' }>;
 
-async function settle(source: ImportSource, context: Context): Promise<KnownSource> {
+async function settle(source: ImportSource, { limits, pace }: Context): Promise<KnownSource> {
   if (source.kind !== 'auto') return source;
-  // What is read to look does not count as progress.
-  const pace = createPace({ signal: context.pace.signal });
-  const kind = await detectSource(source.path, { ...context, pace });
+  const kind = await detectSource(source.path, { limits, signal: pace.signal });
   return { ...source, kind } as KnownSource;
 }
 

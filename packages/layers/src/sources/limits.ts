@@ -55,5 +55,5 @@ export const IMPORT_LIMITS_DEFAULT: ImportLimits = {
   imageManifestsMax: 64,
   imageLayersMax: 512,
   imageArchiveMembersMax: 10_000,
-  imageMetadataBytesMax: 256 * KIB,
+  imageMetadataBytesMax: 128 * KIB,
 };

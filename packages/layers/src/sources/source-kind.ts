@@ -4,12 +4,18 @@ import { DsecError, KIB } from '@dsec/std';
 import { compressionOf, openInput } from './compression.ts';
 import { SAVED_IMAGES_FILE } from './docker-archive.ts';
 import { type ImageFiles, openImageArchive, openImageDirectory } from './image-files.ts';
-import type { ImportLimits } from './limits.ts';
+import { IMPORT_LIMITS_DEFAULT, type ImportLimits } from './limits.ts';
 import { LAYOUT_FILE } from './oci-layout.ts';
-import type { Pace } from './pace.ts';
+import { createPace, type Pace } from './pace.ts';
 import { parseTarHeader, TAR_BLOCK_BYTES, tarBlockKind } from './tar-header.ts';
 
 export type SourceKind = 'tar' | 'directory' | 'oci-layout' | 'docker-archive';
+
+export interface DetectOptions {
+  /** Default `IMPORT_LIMITS_DEFAULT`. */
+  readonly limits?: ImportLimits;
+  readonly signal?: AbortSignal | undefined;
+}
 
 interface Context {
   readonly limits: ImportLimits;
@@ -50,7 +56,11 @@ const FOREIGN_END = Math.max(...FOREIGN.map(([, at, magic]) => at + magic.length
  * Tells what a path holds, by content. Throws `import-invalid` for what cannot be a source: images of file
  * systems and disks are never mounted or parsed by the kernel here, whoever made them (THREATS B2).
  */
-export async function detectSource(path: string, context: Context): Promise<SourceKind> {
+export async function detectSource(
+  path: string,
+  { limits = IMPORT_LIMITS_DEFAULT, signal }: DetectOptions = {},
+): Promise<SourceKind> {
+  const context = { limits, pace: createPace({ signal }) };
   if (statSync(path).isDirectory()) {
     const files = openImageDirectory(path);
     try {

@@ -82,6 +82,7 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
   const nextHeader = async (extensions: Extensions) => {
     for (;;) {
       const block = await readHeaderBlock(source);
+      if (block === undefined && source.position === 0) throw invalid('it is empty');
       const header = block === undefined ? undefined : parseTarHeader(block);
       if (block === undefined || header === undefined) {
         if (block !== undefined) await checkEndMark(source);

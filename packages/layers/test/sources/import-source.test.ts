@@ -94,6 +94,13 @@ describe('every kind of source', () => {
   });
 });
 
+it('a pipe that gives nothing is no empty tree', async () => {
+  execFileSync('mkfifo', [at('nothing-pipe')]);
+  spawn('sh', ['-c', ': > "$0"', at('nothing-pipe')], { stdio: 'ignore' });
+  const importing = importFrom({ kind: 'tar', path: at('nothing-pipe') });
+  await expect(importing).rejects.toThrowError(errorWith('import-invalid', /empty/));
+});
+
 describe('errors', () => {
   it.each<[string, ImportSource, string]>([
     ['a missing tar', { kind: 'tar', path: at('nothing') }, 'not-found'],

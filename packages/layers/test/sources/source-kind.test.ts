@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { makeNode } from '@dsec/linux';
 import { describe, expect, it } from 'vitest';
-import { IMPORT_LIMITS_DEFAULT } from '../../src/sources/limits.ts';
-import { createPace } from '../../src/sources/pace.ts';
 import { detectSource, refuseForeign } from '../../src/sources/source-kind.ts';
 import { layer, savedImage, simpleLayout, tarOfTree, writeTree } from './image-encoder.ts';
 import { errorWith, scratchDirectory } from './scratch.ts';
@@ -20,8 +18,7 @@ function put(bytes: Buffer): string {
   return path;
 }
 
-const detect = (path: string) =>
-  detectSource(path, { limits: IMPORT_LIMITS_DEFAULT, pace: createPace() });
+const detect = (path: string) => detectSource(path);
 
 const root = [tarMember({ name: './', type: '5' }), paxHeader([['mtime', '1.5']])];
 const plain = tarOf(...root, tarMember({ name: './bin/', type: '5' }), tarMember({ name: 'x' }));
