@@ -56,22 +56,27 @@ static int open_run(void)
 }
 
 /*
- * A namespace file cannot be mounted where mounts are shared with other namespaces, as they are on most
- * hosts; so its directory becomes a private mount first.
+ * Sockets come and go with sandboxes, so they lie in memory, not in a journal on disk. The mount is private
+ * because a namespace file cannot be mounted where mounts are shared with other namespaces, as they are on
+ * most hosts.
  */
-static int make_run_private(void)
+static int make_run(void)
 {
 	AUTO_CLOSE below = open_run();
 	AUTO_CLOSE run = -1;
+	AUTO_CLOSE pin = -1;
 
 	if (below < 0)
 		return below;
-	if (fchdir(below) || mount(".", ".", NULL, MS_BIND, NULL))
+	if (fchdir(below) || mount("dsec", ".", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=711"))
 		return -errno;
 	run = open_run();
 	if (run < 0)
 		return run;
-	return fchdir(run) || mount("", ".", NULL, MS_PRIVATE, NULL) ? -errno : 0;
+	if (fchdir(run) || mount("", ".", NULL, MS_PRIVATE, NULL))
+		return -errno;
+	pin = open(PIN, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0400);
+	return pin < 0 || mkdir("sb", 0711) ? -errno : 0;
 }
 
 /* Mounts the namespace of `process` at the pin. */
@@ -139,7 +144,7 @@ static int make_pinned_somewhere(void)
 
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return -errno;
-	err = make_run_private();
+	err = make_run();
 	if (err)
 		return err;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
@@ -161,7 +166,7 @@ static int open_pinned(void)
 
 	if (run < 0)
 		return run;
-	fd = openat(run, PIN, O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_RDONLY, 0600);
+	fd = openat(run, PIN, O_NOFOLLOW | O_CLOEXEC | O_RDONLY);
 	if (fd < 0 || fstatfs(fd, &fs))
 		return -errno;
 	if (fs.f_type != NSFS_MAGIC) {

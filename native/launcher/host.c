@@ -56,32 +56,20 @@ int host_open(const char *path, uint64_t flags)
 static int open_state(void)
 {
 	struct stat status;
-	int run;
 
 	host.state = open(host.state_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (host.state < 0 || fstat(host.state, &status))
 		return -errno;
 	if ((status.st_uid != host.edge_uid && status.st_uid != 0) || (status.st_mode & 077))
 		return -EPERM;
-	if (mkdirat(host.state, "run", 0711) && errno != EEXIST)
-		return -errno;
-	run = host_open("run", O_PATH | O_DIRECTORY);
-	if (run < 0)
-		return run;
-	if (mkdirat(run, "sb", 0711) && errno != EEXIST) {
-		close(run);
-		return -errno;
-	}
-	close(run);
-	host.sockets = host_open("run/sb", O_PATH | O_DIRECTORY);
-	return host.sockets < 0 ? host.sockets : 0;
+	return mkdirat(host.state, "run", 0711) && errno != EEXIST ? -errno : 0;
 }
 
 /* One launcher for each state root. Such a lock is not inherited, so that no sandbox can hold it. */
 static int lock_state(void)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int fd = kernel_openat2(host.state, "run/launcher.lock", O_CREAT | O_RDWR, 0600, HOST_RESOLVE);
+	int fd = kernel_openat2(host.state, "launcher.lock", O_CREAT | O_RDWR, 0600, HOST_RESOLVE);
 
 	if (fd < 0)
 		return fd;
@@ -241,11 +229,11 @@ static int settle(void)
 	if (err)
 		return err;
 	close(host.state);
-	close(host.sockets);
 	host.state = open(HOST_STATE, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	host.sockets = host_open("run/sb", O_PATH | O_DIRECTORY);
+	host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	host.home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	return host.state < 0 || host.sockets < 0 || host.home < 0 ? -errno : 0;
+	return host.state < 0 || host.sockets < 0 || host.proc < 0 || host.home < 0 ? -errno : 0;
 }
 
 static int raise_limits(void)

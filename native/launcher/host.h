@@ -30,6 +30,7 @@ struct host {
 	int state;    /* the state root; in the launcher's own namespace it is /s */
 	int sockets;  /* run/sb below it */
 	int listener; /* run/launcher.sock */
+	int proc;     /* of the host, unmasked */
 	int home;     /* the launcher's own mount namespace */
 	int pinned;   /* the mount namespace of layers and uppers */
 	int aether;   /* a sealed copy, to be executed */

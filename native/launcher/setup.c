@@ -66,9 +66,9 @@ static int network(struct setup *setup)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
 }
 
-static int write_text(const char *path, const void *text, size_t length)
+static int write_text(int directory, const char *path, const void *text, size_t length)
 {
-	AUTO_CLOSE fd = open(path, O_WRONLY | O_CLOEXEC);
+	AUTO_CLOSE fd = openat(directory, path, O_WRONLY | O_CLOEXEC);
 
 	return fd < 0 || write(fd, text, length) < 0 ? -errno : 0;
 }
@@ -85,11 +85,17 @@ static int sysctls(struct setup *setup)
 
 		dsec_message_decode(&dsec_msg_assignment, item, &sysctl);
 		setup_step(setup, "sysctl", sysctl.name);
-		snprintf(path, sizeof(path), "/proc/sys/%.*s", (int)sysctl.name.length,
+		snprintf(path, sizeof(path), "sys/%.*s", (int)sysctl.name.length,
 			 (const char *)sysctl.name.data);
-		for (char *at = path + strlen("/proc/sys/"); *at; at++)
+		for (char *at = path; *at; at++)
 			*at = *at == '.' ? '/' : *at;
-		err = write_text(path, sysctl.value.data, sysctl.value.length);
+		/*
+		 * In the launcher's procfs the entries of all sandboxes would lie in one chain, to be
+		 * searched by each lookup; but a procfs of processes alone has none.
+		 */
+		err = write_text(setup->proc, path, sysctl.value.data, sysctl.value.length);
+		if (err == -ENOENT)
+			err = write_text(host.proc, path, sysctl.value.data, sysctl.value.length);
 		if (err)
 			return err;
 	}
@@ -110,7 +116,7 @@ static int oom_score(struct setup *setup)
 	char text[16];
 	int length = snprintf(text, sizeof(text), "%d", setup->spec->oom_score_adj);
 
-	return write_text("/proc/self/oom_score_adj", text, (size_t)length);
+	return write_text(AT_FDCWD, "/proc/self/oom_score_adj", text, (size_t)length);
 }
 
 static int rlimits(struct setup *setup)
@@ -216,13 +222,13 @@ static const struct {
 	{ "signals", signals },
 	{ "cgroup", cgroups },
 	{ "network", network },
+	/* Before it has a place, as id maps and sysctls are written through it. */
+	{ "proc", setup_proc },
 	{ "sysctl", sysctls },
 	{ "hostname", hostname },
 	{ "oom-score", oom_score },
 	{ "rlimits", rlimits },
 	{ "null", null },
-	/* Before it has a place, as the id maps are written through it. */
-	{ "proc", setup_proc },
 	{ "user-namespace", setup_user_namespace },
 	{ "layers", setup_layers },
 	{ "overlay", setup_overlay },
