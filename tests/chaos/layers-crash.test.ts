@@ -43,7 +43,7 @@ beforeAll(async () => {
   const startedMs = performance.now();
   wanted = (await startImport(store).ended).layerId as Digest;
   importMs = performance.now() - startedMs;
-});
+}, 120_000);
 
 async function newStore(): Promise<LayerStore> {
   return createLayerStore(join(await temporaryDirectory(), 'store'));

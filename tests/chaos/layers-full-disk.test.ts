@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   createLayerStore,
@@ -9,7 +10,7 @@ import {
 } from '@dsec/layers';
 import { mountClassic, umount } from '@dsec/linux';
 import { asDsecError, createSeededRandom, type Digest, MIB } from '@dsec/std';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { compileFirst } from '../../packages/layers/test/support/compiled.ts';
 import { newStageName, runImport } from '../../packages/layers/test/support/internals.ts';
 import {
@@ -18,11 +19,7 @@ import {
   rerunInPrivateNamespace,
 } from '../../packages/layers/test/support/mounts.ts';
 import { auditStore } from '../../packages/layers/test/support/store-audit.ts';
-import {
-  codeOf,
-  temporaryDirectory,
-  temporaryDirectoryOfFile,
-} from '../../packages/layers/test/support/temporary.ts';
+import { codeOf, temporaryDirectory } from '../../packages/layers/test/support/temporary.ts';
 
 const SEED = Number(process.env.SEED ?? 7);
 const isLong = process.env.DSEC_TEST_LONG === '1';
@@ -31,12 +28,17 @@ const PAGE = 4096;
 
 rerunInPrivateNamespace(import.meta.filename, 'chaos');
 
-describe.runIf(canMount)('a store on a disk without room (needs root)', async () => {
+describe.runIf(canMount)('a store on a disk without room (needs root)', () => {
   compileFirst();
-  const source = join(await temporaryDirectoryOfFile(), 'source');
-  const random = createSeededRandom(SEED);
-  mkdirSync(join(source, 'd'), { recursive: true });
-  for (let n = 0; n < 3; n += 1) writeFileSync(join(source, 'd', `f${n}`), random.bytes(70_000));
+  let source: string;
+
+  beforeAll(() => {
+    source = mkdtempSync(join(tmpdir(), 'dsec-layers-'));
+    const random = createSeededRandom(SEED);
+    mkdirSync(join(source, 'd'));
+    for (let n = 0; n < 3; n += 1) writeFileSync(join(source, 'd', `f${n}`), random.bytes(70_000));
+    return () => rmSync(source, { recursive: true });
+  });
 
   /** In this process: hundreds of attempts must not start hundreds of workers. */
   const importHere = (store: LayerStore) =>
