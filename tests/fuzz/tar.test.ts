@@ -92,7 +92,7 @@ it('ends with a tree or a typed error', { timeout }, async () => {
 
 it('gives only what the builder can make a layer of', { timeout }, async () => {
   const nowhere: BlobSink = { append() {}, discard() {}, flush() {} };
-  const counts = await runMany(runs / 15, async (archive) => {
+  const counts = await runMany(runs / 50, async (archive) => {
     const options = { blob: nowhere, dedupSources: [], limits };
     const builder = createLayerBuilder({ ...options, whiteouts: 'apply' });
     const outcome = await outcomeOf(archive, builder);
