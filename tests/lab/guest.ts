@@ -1,4 +1,4 @@
-/** What the tests of the lab share. They run as root in the guest of `tools/lab`, which is thrown away afterwards. */
+/** What the lab's tests share. They run as root in the guest of `tools/lab`, which is thrown away after. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { release, tmpdir } from 'node:os';

@@ -122,7 +122,7 @@ function expectedListing(): Listing {
   return listing;
 }
 
-/** Without what overlayfs says in its own way: links of directories, and the time at which the upper was made. */
+/** Without what overlayfs says in its own way: links of directories, and the time when the upper was made. */
 function comparable(listing: Listing) {
   const entries = [...listing].map(([path, shown]) => {
     const nlink = shown.kind === 'directory' ? 0 : shown.nlink;

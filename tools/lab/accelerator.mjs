@@ -6,8 +6,8 @@ import { keyOf } from './cache.mjs';
 const KVM = '/dev/kvm';
 
 /**
- * KVM where a guest really runs on it, else software emulation: the device may exist and run nothing, as inside many
- * virtual machines. The answer is kept until this machine reboots or has another QEMU.
+ * KVM where a guest really runs on it, else software emulation: the device may exist and run nothing, as
+ * inside many virtual machines. The answer is kept until this machine reboots or has another QEMU.
  *
  * @param {string} folder For the answer.
  * @param {string} version Of QEMU.

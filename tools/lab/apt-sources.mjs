@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { parseDeb822, parseOneLine } from '../bootstrap/sources.mjs';
 
 /**
- * Sources for the lab's own apt, derived from those that the machine is configured with, so that its mirrors and keys
- * are kept: every suite of the distribution, and its backports where asked. Third-party archives are left out.
+ * Sources for the lab's own apt, derived from those that the machine is configured with, so that its
+ * mirrors and keys are kept: every suite of the distribution, and its backports where asked. Third-party
+ * archives are left out.
  *
- * @param {readonly { path: string, text: string }[]} files The machine's `sources.list` and `sources.list.d/*`.
+ * @param {readonly { path: string, text: string }[]} files The machine's `sources.list` and
+ *   `sources.list.d/*`.
  * @param {string} codename `bookworm`, `noble`, …
  * @param {boolean} withBackports
  * @returns {string} deb822 text; empty when the archive of `codename` is not configured.

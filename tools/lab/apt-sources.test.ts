@@ -27,7 +27,7 @@ const DEB822 = {
 const ONE_LINE = {
   path: '/etc/apt/sources.list',
   text: [
-    'deb [arch=amd64 signed-by=/usr/share/keyrings/ubuntu.gpg] http://mirror.example/ubuntu noble main universe',
+    'deb [arch=amd64 signed-by=/keys/ubuntu.gpg] http://mirror.example/ubuntu noble main universe',
     '# deb http://mirror.example/ubuntu noble-proposed main',
     'deb http://mirror.example/ubuntu noble-security main',
     'deb http://other.example/ppa jammy main',

@@ -10,13 +10,14 @@ const TIMEOUT_MS = 300_000;
  * @typedef {object} PrivateApt
  * @property {() => Promise<void>} update Reads the archives' lists.
  * @property {(prefix: string) => Promise<string[]>} names Packages whose name begins so.
- * @property {(packages: readonly string[], target: string) => Promise<string[]>} unpack Downloads packages and lays
- *   their files below `target`; answers with the names of the archives, which hold the versions. Nothing is installed.
+ * @property {(packages: readonly string[], target: string) => Promise<string[]>} unpack Downloads
+ *   packages and lays their files below `target`; answers with the names of the archives, which hold the
+ *   versions. Nothing is installed.
  */
 
 /**
- * apt with sources, lists and cache of its own below `folder`: the machine's are neither read nor changed, and no
- * rights are needed.
+ * apt with sources, lists and cache of its own below `folder`: the machine's are neither read nor changed,
+ * and no rights are needed.
  *
  * @param {string} folder
  * @param {string} sources deb822 text.

@@ -91,10 +91,12 @@ export function loadModules(parts, names) {
 }
 
 /**
- * The ELF kernel inside a compressed one: QEMU starts it directly, and the guest need not unpack it, which takes it a
- * second without hardware virtualisation. The compressed kernel itself where it is packed in another way.
+ * The ELF kernel inside a compressed one: QEMU starts it directly, and the guest need not unpack it, which
+ * takes it a second without hardware virtualisation. The compressed kernel itself where it is packed in
+ * another way.
  *
- * @param {Buffer} packed A "bzImage"; its header is described in the kernel's Documentation/arch/x86/boot.rst.
+ * @param {Buffer} packed A "bzImage"; its header is described in the kernel's
+ *   Documentation/arch/x86/boot.rst.
  * @returns {Buffer}
  */
 export function unpackedKernel(packed) {

@@ -24,9 +24,9 @@ const ABANDONED_MS = 3_600_000;
  */
 
 /**
- * A file or folder that depends on nothing but its key. It is made beside its place and then renamed, so that a crash
- * leaves no half one and two makers at once do no harm. Older ones of the same name are removed; whoever has one open
- * keeps it.
+ * A file or folder that depends on nothing but its key. It is made beside its place and then renamed, so
+ * that a crash leaves no half one and two makers at once do no harm. Older ones of the same name are
+ * removed; whoever has one open keeps it.
  *
  * @param {string} folder
  * @param {string} name

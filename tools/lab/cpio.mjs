@@ -14,8 +14,9 @@ const TRAILER = 'TRAILER!!!';
 const TYPE_BITS = { file: 0o100000, directory: 0o040000, symlink: 0o120000 };
 
 /**
- * An archive in cpio's "newc" form, which the kernel unpacks as its initial file system. Several archives may follow
- * each other in one file. Everything belongs to root at time 0, so the same entries give the same bytes.
+ * An archive in cpio's "newc" form, which the kernel unpacks as its initial file system. Several archives
+ * may follow each other in one file. Everything belongs to root at time 0, so the same entries give the
+ * same bytes.
  *
  * @param {readonly CpioEntry[]} entries
  * @returns {Buffer}

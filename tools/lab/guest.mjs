@@ -22,7 +22,8 @@ const KILL_GRACE_MS = 3000;
  * @property {boolean} [terminal] Gives the guest our terminal as hvc0.
  * @property {NodeJS.WritableStream} stdout
  * @property {NodeJS.WritableStream} stderr
- * @property {(bytes: Buffer) => void} [onEvents] Gets what the job writes to the port `lab.events`, as it comes.
+ * @property {(bytes: Buffer) => void} [onEvents] Gets what the job writes to the port `lab.events`, as it
+ *   comes.
  * @property {(milestone: Milestone) => void} [onMilestone]
  * @property {AbortSignal} [signal] Ends the guest.
  */
@@ -42,7 +43,8 @@ const KILL_GRACE_MS = 3000;
  */
 
 /**
- * Boots a guest, runs one job in it and ends it. Whatever happens, QEMU and all files of this run are gone afterwards.
+ * Boots a guest, runs one job in it and ends it. Whatever happens, QEMU and all files of this run are gone
+ * afterwards.
  *
  * @param {Omit<import('./qemu.mjs').Machine, 'sockets' | 'console' | 'terminal'>} machine
  * @param {Job} job

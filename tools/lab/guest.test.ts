@@ -12,7 +12,7 @@ import { QEMU } from './qemu.mjs';
 let folder: string;
 let temporary: string;
 
-/** A program that takes QEMU's place on PATH: connects to the sockets of its arguments, then does what a test says. */
+/** Puts a program in QEMU's place on PATH. It connects to its sockets, then does as a test says. */
 function useQemu(behaviour: string): void {
   const program = `#!${process.execPath}
     const net = require('node:net');

@@ -27,7 +27,8 @@ const LIBRARY = /^(\/usr)?\/lib\/[^/]+\/[^/]+\.so[.\d]*$/;
 const MERGED = ['bin', 'sbin', 'lib', 'lib64'];
 
 /**
- * Files of this machine that the guest has as well: some packages' programs, libraries of C and C++, and Node.
+ * Files of this machine that the guest has as well: some packages' programs, libraries of C and C++, and
+ * Node.
  *
  * @returns {{ files: string[], node: string }} Absolute paths.
  */

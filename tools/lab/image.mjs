@@ -6,7 +6,8 @@ import { LabUnavailable } from './failure.mjs';
 const TIMEOUT_MS = 300_000;
 
 /**
- * Makes a disk image (ext4, no journal: it lives for one boot) that holds a copy of a folder. The file is sparse.
+ * Makes a disk image (ext4, no journal: it lives for one boot) that holds a copy of a folder. The file is
+ * sparse.
  *
  * @param {string} path Of the new image.
  * @param {string} folder

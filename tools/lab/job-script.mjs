@@ -7,18 +7,19 @@ const PORTS = '/dev/virtio-ports/lab';
  * The shell script of a job that runs one command with some of our environment.
  *
  * @param {readonly string[]} command
- * @param {Readonly<Record<string, string | undefined>>} env Of ours; what it says of DSec and of colours is passed on.
+ * @param {Readonly<Record<string, string | undefined>>} env Of ours; what it says of DSec and of colours
+ *   is passed on.
  */
 export function commandScript(command, env) {
   return `${exports(env)}exec ${command.map(quoted).join(' ')}\n`;
 }
 
 /**
- * The job that runs the lab's test suite. It hands over vitest's report when it is done and, where asked, what
- * `tools/test/vitest-reporter.mjs` tells of each test as it ends.
+ * The job that runs the lab's test suite. It hands over vitest's report when it is done and, where asked,
+ * what `tools/test/vitest-reporter.mjs` tells of each test as it ends.
  *
- * @param {{ filters: readonly string[], withEvents: boolean }} options Filters are names of test files, in part; none
- *   means all.
+ * @param {{ filters: readonly string[], withEvents: boolean }} options Filters are names of test files,
+ *   in part; none means all.
  * @param {Readonly<Record<string, string | undefined>>} env As above.
  */
 export function suiteScript({ filters, withEvents }, env) {

@@ -44,8 +44,8 @@ it("turns the guest's paths in a report into ours", () => {
     success: true,
     testResults: [{ name: '/repo/tests/a.ts' }, { name: '/repository/b' }],
   };
-  expect(JSON.parse(localReport(JSON.stringify(report), '/repo', '/home/dsec'))).toEqual({
+  expect(JSON.parse(localReport(JSON.stringify(report), '/repo', '/here'))).toEqual({
     success: true,
-    testResults: [{ name: '/home/dsec/tests/a.ts' }, { name: '/repository/b' }],
+    testResults: [{ name: '/here/tests/a.ts' }, { name: '/repository/b' }],
   });
 });

@@ -4,7 +4,8 @@
  * @typedef {object} KernelChoice
  * @property {string} release As `uname -r` prints it.
  * @property {string} image The package with the kernel.
- * @property {string[]} modules Further packages that hold modules of it, where the distribution splits them off.
+ * @property {string[]} modules Further packages that hold modules of it, where the distribution splits
+ *   them off.
  */
 
 /** Series of Linux that the lab is for; newer ones serve where a distribution does not have it. */
@@ -16,8 +17,8 @@ const NAMES = [
 ];
 
 /**
- * Picks the newest kernel of the wanted series, else the newest of the nearest series after it: the older the kernel,
- * the more of the 6.12 paths it exercises.
+ * Picks the newest kernel of the wanted series, else the newest of the nearest series after it: the older
+ * the kernel, the more of the 6.12 paths it exercises.
  *
  * @param {readonly string[]} names Names of packages: images and modules.
  * @returns {KernelChoice | undefined} Undefined when there is none of the series or newer.

@@ -62,8 +62,8 @@ export async function prepareLab(onMade) {
 }
 
 /**
- * Runs one job. A guest that dies before its job starts is booted again, and `job.stderr` says so: software emulation
- * of two processors is not without faults.
+ * Runs one job. A guest that dies before its job starts is booted again, and `job.stderr` says so: software
+ * emulation of two processors is not without faults.
  *
  * @param {Lab} lab
  * @param {number} memoryMib

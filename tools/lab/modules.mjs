@@ -15,7 +15,7 @@ import { join } from 'node:path';
  * @property {ModuleInfo} info
  */
 
-/** Loaded by the initial file system: the root disk needs them. Those built into the kernel are passed over. */
+/** Loaded by the initial file system, for the root disk. Those built into the kernel are passed over. */
 export const BOOT_MODULES = ['virtio_blk', 'ext4', 'virtio_rng'];
 
 /** In the guest's module tree, loaded on demand. */

@@ -8,7 +8,7 @@ import { cached, keyOf } from './cache.mjs';
 import { LabUnavailable } from './failure.mjs';
 import { chooseKernel } from './kernel-choice.mjs';
 
-/** Beside the kernel: the shell and tools of the initial file system, and the compiler of AppArmor profiles. */
+/** Beside the kernel: the initial file system's shell and tools, and AppArmor's compiler of profiles. */
 const PACKAGES = ['busybox-static', 'apparmor'];
 /** Changes when what is downloaded changes. */
 const FORMAT = '1';
@@ -21,8 +21,8 @@ const FORMAT = '1';
  */
 
 /**
- * Brings the distribution's packages that the guest is made of into `folder`, once: a newer kernel is taken when the
- * cache is removed. Nothing is installed.
+ * Brings the distribution's packages that the guest is made of into `folder`, once: a newer kernel is taken
+ * when the cache is removed. Nothing is installed.
  *
  * @param {string} folder
  * @returns {Promise<import('./cache.mjs').Made & Parts>} Throws `LabUnavailable` where they cannot be had.

@@ -11,10 +11,9 @@ try {
     process.stdout.write(`lab: ${name.padEnd(24)}${took}\n`);
   });
   const tookMs = performance.now() - startedMs;
-  process.stdout.write(
-    `lab: ready in ${(tookMs / 1000).toFixed(1)} s: Linux ${lab.release} on QEMU ${lab.qemu}, ${lab.accelerator}, ` +
-      `${lab.processors} processors\n`,
-  );
+  const machine = `QEMU ${lab.qemu}, ${lab.accelerator}, ${lab.processors} processors`;
+  const took = `${(tookMs / 1000).toFixed(1)} s`;
+  process.stdout.write(`lab: ready in ${took}: Linux ${lab.release} on ${machine}\n`);
 } catch (error) {
   if (!(error instanceof LabUnavailable)) throw error;
   process.stderr.write(`lab: ${error.message}\n`);

@@ -6,8 +6,8 @@ import { LabUnavailable } from './failure.mjs';
 export const QEMU = 'qemu-system-x86_64';
 const VERSION_MIN = [7, 2];
 /**
- * Before it, two processors on software emulation crash the guest's kernel now and then (7.2: 10 of 60 boots; 10.0:
- * none of 55), one does not.
+ * Before it, two processors on software emulation crash the guest's kernel now and then (7.2: 10 of 60
+ * boots; 10.0: none of 55), one does not.
  */
 const TWO_PROCESSORS_MIN = [10, 0];
 

@@ -53,7 +53,8 @@ export function makeRepositoryDisk(folder, repository) {
 /**
  * @param {string} root
  * @param {readonly string[]} leftOut Names at the top.
- * @returns {RepositoryEntry[]} Sorted; sockets and the like are passed over, and what vanishes while it is read.
+ * @returns {RepositoryEntry[]} Sorted; sockets and the like are passed over, and what vanishes while it
+ *   is read.
  */
 export function readTree(root, leftOut) {
   /** @type {RepositoryEntry[]} */

@@ -37,8 +37,8 @@ const ETC = {
 };
 
 /**
- * The guest's root disk: programs of this machine with their libraries, Node, busybox, AppArmor's compiler, kernel
- * modules, and the repository's npm packages.
+ * The guest's root disk: programs of this machine with their libraries, Node, busybox, AppArmor's compiler,
+ * kernel modules, and the repository's npm packages.
  *
  * @param {string} folder
  * @param {import('./parts.mjs').Parts} parts

@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * How the guest runs the lab's tests: against the compiled packages, which Node loads by itself. Transforming their
- * sources takes five times as long as everything else on an emulated processor.
+ * How the guest runs the lab's tests: against the compiled packages, which Node loads by itself.
+ * Transforming their sources takes five times as long as everything else on an emulated processor.
  */
 export default defineConfig({
   test: {

@@ -1,6 +1,7 @@
 #!/bin/busybox sh
-# First process of the lab guest, in the initial file system: brings the disks and hands over to start.sh on the root
-# disk. The port "lab.milestones" tells the host how far the guest has come, with the seconds since the kernel started.
+# First process of the lab guest, in the initial file system: brings the disks and hands over to start.sh on
+# the root disk. The port "lab.milestones" tells the host how far the guest has come, with the seconds since
+# the kernel started.
 
 fail() {
   echo "failed $*" >/dev/virtio-ports/lab.milestones
@@ -12,7 +13,8 @@ milestone() {
   echo "$1 $uptime" >/dev/virtio-ports/lab.milestones
 }
 
-# Names for the ports, as udev would give them. The kernel makes the ports one by one; the report's is the last.
+# Names for the ports, as udev would give them. The kernel makes the ports one by one; the report's is the
+# last.
 name_ports() {
   mkdir /dev/virtio-ports
   until [ -e /dev/virtio-ports/lab.report ]; do

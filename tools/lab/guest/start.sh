@@ -1,6 +1,7 @@
 #!/lab/busybox sh
-# First process of the lab guest once the root disk is there: mounts what a Linux system has, runs the job in a cgroup
-# of its own with its output on the ports "lab.stdout" and "lab.stderr", tells its exit code and turns the machine off.
+# First process of the lab guest once the root disk is there: mounts what a Linux system has, runs the job
+# in a cgroup of its own with its output on the ports "lab.stdout" and "lab.stderr", tells its exit code and
+# turns the machine off.
 
 milestone() {
   read -r uptime _ </proc/uptime
