@@ -32,17 +32,19 @@ static _Noreturn void die(const char *what)
 	exit(2);
 }
 
+/* The name appears when connections can be made. */
 static void listen_at(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	int length = snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path);
 
-	if (strlen(path) >= sizeof(address.sun_path)) {
+	if (length >= (int)sizeof(address.sun_path)) {
 		fprintf(stderr, "the path of the socket is too long\n");
 		exit(2);
 	}
-	strcpy(address.sun_path, path);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG))
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(fd, BACKLOG) || rename(address.sun_path, path))
 		die("socket");
 	if (fd != LISTENER_FD && dup2(fd, LISTENER_FD) < 0)
 		die("dup2");

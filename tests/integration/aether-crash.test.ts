@@ -9,8 +9,8 @@ import { isRoot } from './linux-support.ts';
 const binary = new URL('../../native/build/aether', import.meta.url).pathname;
 const points = execFileSync(binary, ['--crash-points']).toString().trim().split('\n');
 
-// Needs root: as process 1, whose end is that of all others.
-describe.skipIf(!isRoot)('a crash of aether', () => {
+// As process 1, whose end is that of all others.
+describe.skipIf(!isRoot)('a crash of aether (needs root)', () => {
   test('has its points', () => {
     expect(points.length).toBeGreaterThan(10);
     expect(new Set(points).size).toBe(points.length);

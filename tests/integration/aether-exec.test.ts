@@ -6,8 +6,7 @@ describe('aether', () => {
   describeBehaviour('as an ordinary child', {});
 });
 
-// Needs root: namespaces of processes and users.
-describe.skipIf(!isRoot)('aether', () => {
+describe.skipIf(!isRoot)('aether in namespaces (needs root)', () => {
   describeBehaviour('as process 1', { pidNamespace: true });
   describeBehaviour('with a user namespace for sessions', { sessions: true });
 });

@@ -37,7 +37,8 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "mem") || !strcmp(what, "environ") || !strcmp(what, "maps"))
 		return open_of(name, what, O_RDONLY) < 0;
 	if (!strcmp(what, "fd") || !strcmp(what, "root") || !strcmp(what, "cwd"))
-		return open_of(name, what, O_RDONLY | O_DIRECTORY) < 0 || (what[0] == 'f' && open_of(name, "fd/0", O_RDONLY) < 0);
+		return open_of(name, what, O_RDONLY | O_DIRECTORY) < 0 ||
+		       (what[0] == 'f' && open_of(name, "fd/0", O_RDONLY) < 0);
 	if (!strcmp(what, "pidfd_getfd"))
 		return syscall(438, syscall(434, pid, 0), 1, 0) < 0;
 	if (!strcmp(what, "prlimit")) {
@@ -76,8 +77,7 @@ afterAll(() => {
   for (const path of [tool, `${tool}.c`]) rmSync(path, { force: true });
 });
 
-// Needs root: user namespaces of this shape.
-describe.skipIf(!isRoot)('root of a session', () => {
+describe.skipIf(!isRoot)('root of a session (needs root)', () => {
   let aether: Aether;
   let link: AetherLink;
   beforeAll(async () => {
@@ -101,7 +101,7 @@ describe.skipIf(!isRoot)('root of a session', () => {
   test.each([...PROBES, 'setpriority', 'affinity', 'oom_score_adj'])(
     'cannot do %s to aether',
     async (what) => {
-      const control = await run(link, `sleep 5 & ${tool} ${what} $!`);
+      const control = await run(link, `sleep 1 & ${tool} ${what} $!`);
       expect(control.exitCode).toBe(0);
       const attempt = await run(link, `${tool} ${what} ${aether.pid}`);
       expect(attempt.exitCode).toBe(1);

@@ -191,7 +191,7 @@ describe('bounds', () => {
     stream.send('exec-start', { offset: 0, fields });
     while (unlessError(await stream.next()).type !== 'stdout');
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(anonymousKib(aether.pid)).toBeLessThan(2048);
+    expect(anonymousKib(aether.pid)).toBeLessThan(6144);
     stream.send('signal', { offset: 0, fields: { signal: 9, scope: 'tree' } });
     link.close();
     const next = await host();

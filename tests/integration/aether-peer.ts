@@ -56,9 +56,11 @@ export async function startAether(options: AetherOptions = {}): Promise<Aether> 
   }
   const [program = '', ...args] = words;
   const child = spawn(program, args, {
-    stdio: ['ignore', 'ignore', 'inherit'],
+    // Not inherited: what a command leaves behind may hold it longer than the tests run.
+    stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...options.environment, ASAN_OPTIONS: 'detect_leaks=0', PATH: process.env.PATH },
   });
+  child.stderr?.on('data', (text) => process.stderr.write(text));
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
@@ -120,23 +122,19 @@ export interface AetherLink {
   close(): void;
 }
 
-interface Mailbox {
-  readonly waiting: AetherFrame[];
-  wake: (() => void) | undefined;
+/** Frames that came and were not taken, by their stream. */
+interface Mail {
+  add(stream: number): void;
+  remove(stream: number): void;
+  take(stream: number): Promise<AetherFrame>;
+  readonly closed: Promise<FieldsOf<'error'> | undefined>;
 }
 
-/** Connects, says hello, and waits for the welcome. Throws the error that a refusal says. */
-export async function openLink(path: string, epoch: number): Promise<AetherLink> {
-  const socket = connect(path);
-  await new Promise<void>((resolve, reject) =>
-    socket.once('connect', resolve).once('error', reject),
-  );
-  socket.on('error', () => {});
+function receiveMail(socket: Socket): Mail {
   const decoder = createFrameDecoder(AETHER_FRAMES, { from: 'server' });
-  const boxes = new Map<number, Mailbox>([[0, { waiting: [], wake: undefined }]]);
+  const boxes = new Map<number, { waiting: AetherFrame[]; wake?: () => void }>();
   let isClosed = false;
   let lastError: FieldsOf<'error'> | undefined;
-  let lastStream = 0;
   socket.on('data', (chunk) => {
     for (const frame of decoder.push(chunk)) {
       if (frame.type === 'error' && frame.stream === 0) lastError = frame.fields;
@@ -152,46 +150,72 @@ export async function openLink(path: string, epoch: number): Promise<AetherLink>
       resolve(lastError);
     });
   });
-  const take = async (number: number): Promise<AetherFrame> => {
-    const box = boxes.get(number);
-    if (box === undefined) throw new DsecError('internal', `stream ${number} is not open`);
-    while (box.waiting.length === 0) {
-      if (isClosed) throw lastError ? typed(lastError) : new DsecError('unavailable', 'closed');
-      await new Promise<void>((resolve, reject) => {
-        const late = new DsecError('deadline-exceeded', `nothing on stream ${number}`);
-        const timer = setTimeout(() => reject(late), SILENCE_MS);
-        box.wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    return box.waiting.shift() as AetherFrame;
+  return {
+    closed,
+    add: (stream) => boxes.set(stream, { waiting: [] }),
+    remove: (stream) => boxes.delete(stream),
+    async take(stream) {
+      const box = boxes.get(stream);
+      if (box === undefined) throw new DsecError('internal', `stream ${stream} is not open`);
+      while (box.waiting.length === 0) {
+        if (isClosed) throw lastError ? typed(lastError) : new DsecError('unavailable', 'closed');
+        await new Promise<void>((resolve, reject) => {
+          const late = new DsecError('deadline-exceeded', `nothing on stream ${stream}`);
+          const timer = setTimeout(() => reject(late), SILENCE_MS);
+          box.wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      return box.waiting.shift() as AetherFrame;
+    },
   };
+}
+
+/** Connects, says hello, and waits for the welcome. Throws the error that a refusal says. */
+export async function openLink(path: string, epoch: number): Promise<AetherLink> {
+  const socket = connect(path);
+  await new Promise<void>((resolve, reject) =>
+    socket.once('connect', resolve).once('error', reject),
+  );
+  socket.on('error', () => {});
+  const mail = receiveMail(socket);
   const write = (frame: object) =>
     socket.write(encodeFrame(AETHER_FRAMES, { epoch, offset: 0, ...frame } as AetherFrame));
-  const open = (): Stream => {
-    lastStream += 1;
-    const number = lastStream;
-    boxes.set(number, { waiting: [], wake: undefined });
-    return {
-      number,
-      send: (type, rest) => write({ type, stream: number, ...rest }),
-      next: () => take(number),
-      leave: () => boxes.delete(number),
-    };
-  };
   const nonce = randomBytes(16);
+  mail.add(0);
   write({ type: 'hello', stream: 0, fields: { nonce, versionMax: 1, sandboxId: 'sb-a-b-c' } });
-  const welcome = unlessError(await take(0));
+  const welcome = unlessError(await mail.take(0));
   if (welcome.type !== 'welcome' || !nonce.equals(welcome.fields.nonce)) {
     throw new DsecError('protocol', 'aether answered with something else than a welcome');
   }
+  return linkOver(socket, mail, welcome.fields, write);
+}
+
+function linkOver(
+  socket: Socket,
+  mail: Mail,
+  welcome: FieldsOf<'welcome'>,
+  write: (frame: object) => void,
+): AetherLink {
+  let lastStream = 0;
   let pings = 0;
+  const open = (): Stream => {
+    lastStream += 1;
+    const number = lastStream;
+    mail.add(number);
+    return {
+      number,
+      send: (type, rest) => write({ type, stream: number, ...rest }),
+      next: () => mail.take(number),
+      leave: () => mail.remove(number),
+    };
+  };
   return {
     socket,
-    welcome: welcome.fields,
-    closed,
+    welcome,
+    closed: mail.closed,
     open,
     async ask(type, fields) {
       const stream = open();
@@ -205,7 +229,7 @@ export async function openLink(path: string, epoch: number): Promise<AetherLink>
     async ping() {
       pings += 1;
       write({ type: 'ping', stream: 0, offset: pings, fields: {} });
-      const pong = await take(0);
+      const pong = await mail.take(0);
       if (pong.type !== 'pong' || pong.offset !== pings) {
         throw new DsecError('protocol', `${pong.type} ${pong.offset} for ping ${pings}`);
       }

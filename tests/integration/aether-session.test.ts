@@ -112,7 +112,7 @@ echo last`);
   });
 
   test('a background process keeps neither the command nor the next one', async () => {
-    await sh('sleep 5 & echo started');
+    await sh('sleep 1 & echo started');
     expect((await sh('echo next')).stdout.toString()).toBe('next\n');
   });
 

@@ -13,8 +13,7 @@ import {
 import { isRoot } from './linux-support.ts';
 
 describe('terminals', () => describeTerminals({}));
-// Needs root: user namespaces of this shape.
-describe.skipIf(!isRoot)('terminals of a session namespace', () =>
+describe.skipIf(!isRoot)('terminals of a session namespace (needs root)', () =>
   describeTerminals({ sessions: true }),
 );
 

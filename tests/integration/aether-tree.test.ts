@@ -207,8 +207,7 @@ function childrenOf(pid: number): string[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
 }
 
-// Needs root: a PID namespace.
-describe.skipIf(!isRoot)('as process 1', () => {
+describe.skipIf(!isRoot)('as process 1 (needs root)', () => {
   test('orphans are reaped and signals from inside change nothing', async () => {
     const first = await startAether({ pidNamespace: true });
     const host = await first.connect();
