@@ -57,13 +57,15 @@ static bool is_directory_name(struct dsec_bytes name)
 
 bool cgroup_is_setting(struct dsec_bytes name)
 {
-	static const char *const refused[] = { "cgroup.procs",	 "cgroup.threads",    "cgroup.type",
-					       "tasks",		 "cgroup.kill",	      "release_agent",
-					       "notify_on_release", "cgroup.event_control",
+	static const char *const refused[] = { "cgroup.procs",		"cgroup.threads",
+					       "cgroup.type",		"tasks",
+					       "cgroup.kill",		"release_agent",
+					       "notify_on_release",	"cgroup.event_control",
 					       "cgroup.subtree_control" };
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		if (name.length == strlen(refused[i]) && !memcmp(name.data, refused[i], name.length))
+		if (name.length == strlen(refused[i]) &&
+		    !memcmp(name.data, refused[i], name.length))
 			return false;
 	}
 	for (uint32_t i = 0; i < name.length; i++) {
@@ -88,13 +90,15 @@ int cgroup_note(struct object *object, struct dsec_list cgroups)
 		bool pooled;
 
 		dsec_message_decode(&dsec_msg_cgroup, item, &cgroup);
-		snprintf(name, sizeof(name), "%.*s", (int)cgroup.hierarchy.length, cgroup.hierarchy.data);
+		snprintf(name, sizeof(name), "%.*s", (int)cgroup.hierarchy.length,
+			 cgroup.hierarchy.data);
 		place->hierarchy = host_hierarchy(name);
 		if (!place->hierarchy || !is_directory_name(cgroup.directory))
 			return -EINVAL;
 		snprintf(place->directory, sizeof(place->directory), "%.*s",
 			 (int)cgroup.directory.length, cgroup.directory.data);
-		pooled = !strncmp(place->directory, "pool-", 5) && place->hierarchy != host.hierarchies;
+		pooled = !strncmp(place->directory, "pool-", 5) &&
+			 place->hierarchy != host.hierarchies;
 		if (!pooled && strcmp(place->directory, object->key))
 			return -EINVAL;
 		if ((place == object->places) != (place->hierarchy == host.hierarchies))
@@ -136,7 +140,8 @@ int cgroup_make(struct object *object, struct dsec_list cgroups, char step[STEP_
 
 		dsec_message_decode(&dsec_msg_cgroup, item, &cgroup);
 		snprintf(step, STEP_BYTES_MAX, "cgroup:%s", place->hierarchy->name);
-		/* A life directory that is there already may hold processes that nobody knows of. */
+		/* A life directory that is there already may hold processes that nobody knows of.
+		 */
 		if (mkdirat(place->hierarchy->directory, place->directory, 0755) &&
 		    (errno != EEXIST || i == 0))
 			return -errno;
@@ -172,6 +177,20 @@ int cgroup_open_life(const char *key)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Some changes were lost: each object may be one that has ended. */
+static void check_all(void)
+{
+	struct object **objects;
+	int count = object_sorted(&objects);
+
+	/* Without memory the next change of an object tells, or the edge that asks for it. */
+	if (count < 0)
+		return;
+	for (int i = 0; i < count; i++)
+		events_changed(objects[i]);
+	free(objects);
+}
+
 static void inotify_ready(struct watch *watch, uint32_t events)
 {
 	char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -184,6 +203,8 @@ static void inotify_ready(struct watch *watch, uint32_t events)
 		struct object *object = object_of_watch(event->wd);
 
 		at += (ssize_t)(sizeof(*event) + event->len);
+		if (event->mask & IN_Q_OVERFLOW)
+			check_all();
 		if (object && (event->mask & IN_MODIFY))
 			events_changed(object);
 	}

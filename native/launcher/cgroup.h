@@ -1,7 +1,8 @@
 /*
- * Cgroups of objects. The first one is the life directory, in version 2 and named by the object's key: it
- * kills, freezes, and tells when nothing is left. The others hold limits; those of version 1 may be pooled,
- * as making one costs more than a sandbox and removing one leaves its memory behind.
+ * Cgroups of objects. The first one is the life directory, in version 2 and named by the object's
+ * key: it kills, freezes, and tells when nothing is left. The others hold limits; those of version
+ * 1 may be pooled, as making one costs more than a sandbox and removing one leaves its memory
+ * behind.
  */
 #ifndef LAUNCHER_CGROUP_H
 #define LAUNCHER_CGROUP_H
@@ -9,11 +10,12 @@
 #include "object.h"
 
 /*
- * Notes the cgroups of the list in the object. 0, or -EINVAL: a hierarchy that is not here, a life directory
- * or a directory of its own that is not named by the key.
+ * Notes the cgroups of the list in the object. 0, or -EINVAL: a hierarchy that is not here, a life
+ * directory or a directory of its own that is not named by the key.
  */
 int cgroup_note(struct object *object, struct dsec_list cgroups);
-/* Makes the noted cgroups and writes their settings, watching the life directory. 0 or a negative errno. */
+/* Makes the noted cgroups and writes their settings, watching the life directory. 0 or a negative
+ * errno. */
 int cgroup_make(struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX]);
 int cgroup_write(const struct place *place, struct dsec_list settings, char step[STEP_BYTES_MAX]);
 /* True for a name that the edge may write. */

@@ -7,20 +7,13 @@
 #include <unistd.h>
 
 static const char *const names[CRASH_POINTS] = {
-	[CRASH_SPAWN_CHECKED] = "spawn-checked",
-	[CRASH_SPAWN_CGROUP] = "spawn-cgroup",
-	[CRASH_SPAWN_SOCKET] = "spawn-socket",
-	[CRASH_SPAWN_CLONED] = "spawn-cloned",
-	[CRASH_SPAWN_READY] = "spawn-ready",
-	[CRASH_KILL_WRITTEN] = "kill-written",
-	[CRASH_EXIT_SEEN] = "exit-seen",
-	[CRASH_RELEASE_SOCKET] = "release-socket",
-	[CRASH_RELEASE_CGROUP] = "release-cgroup",
-	[CRASH_RELEASE_UPPER] = "release-upper",
-	[CRASH_LAYER_COPIED] = "layer-copied",
-	[CRASH_LAYER_PLACED] = "layer-placed",
-	[CRASH_LAYER_MOUNTED] = "layer-mounted",
-	[CRASH_LAYER_UNUSED] = "layer-unused",
+	[CRASH_SPAWN_CHECKED] = "spawn-checked",   [CRASH_SPAWN_CGROUP] = "spawn-cgroup",
+	[CRASH_SPAWN_SOCKET] = "spawn-socket",	   [CRASH_SPAWN_CLONED] = "spawn-cloned",
+	[CRASH_SPAWN_READY] = "spawn-ready",	   [CRASH_KILL_WRITTEN] = "kill-written",
+	[CRASH_EXIT_SEEN] = "exit-seen",	   [CRASH_RELEASE_SOCKET] = "release-socket",
+	[CRASH_RELEASE_CGROUP] = "release-cgroup", [CRASH_RELEASE_UPPER] = "release-upper",
+	[CRASH_LAYER_COPIED] = "layer-copied",	   [CRASH_LAYER_PLACED] = "layer-placed",
+	[CRASH_LAYER_MOUNTED] = "layer-mounted",   [CRASH_LAYER_UNUSED] = "layer-unused",
 };
 
 static int armed = -1;

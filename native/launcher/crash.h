@@ -1,6 +1,6 @@
 /*
- * Named places where a test makes the launcher die: DSEC_CRASH_POINT=name[:n] in its environment kills it
- * with SIGKILL when the place is reached for the n-th time (1 without n).
+ * Named places where a test makes the launcher die: DSEC_CRASH_POINT=name[:n] in its environment
+ * kills it with SIGKILL when the place is reached for the n-th time (1 without n).
  */
 #ifndef LAUNCHER_CRASH_H
 #define LAUNCHER_CRASH_H

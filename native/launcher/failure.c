@@ -47,7 +47,9 @@ const char *failure_code(int err)
 
 struct failure failure_at(const char *step, int err)
 {
-	struct failure failure = { .code = failure_code(err), .err = err, .message = strerror(err) };
+	struct failure failure = { .code = failure_code(err),
+				   .err = err,
+				   .message = strerror(err) };
 
 	snprintf(failure.step, sizeof(failure.step), "%s", step);
 	return failure;

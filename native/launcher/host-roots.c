@@ -13,11 +13,11 @@
 #include "place.h"
 
 #define NSFS_MAGIC 0x6e736673
-#define PIN "layers.mnt"
+#define PIN	   "layers.mnt"
 
 /*
- * Replaces the root of a new mount namespace by an empty tmpfs that `furnish` fills, given the state root
- * and all that is mounted below it. The state root serves as the place to stand on.
+ * Replaces the root of a new mount namespace by an empty tmpfs that `furnish` fills, given the
+ * state root and all that is mounted below it. The state root serves as the place to stand on.
  */
 static int enter_empty_root(int (*furnish)(int state))
 {
@@ -26,7 +26,8 @@ static int enter_empty_root(int (*furnish)(int state))
 
 	if (unshare(CLONE_NEWNS) || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return -errno;
-	state = kernel_open_tree(AT_FDCWD, host.state_path, KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
+	state = kernel_open_tree(AT_FDCWD, host.state_path,
+				 KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
 	if (state < 0)
 		return state;
 	if (mount("dsec", host.state_path, "tmpfs", MS_NOSUID, "mode=755,size=64m") ||
@@ -56,9 +57,9 @@ static int open_run(void)
 }
 
 /*
- * Sockets come and go with sandboxes, so they lie in memory, not in a journal on disk. The mount is private
- * because a namespace file cannot be mounted where mounts are shared with other namespaces, as they are on
- * most hosts.
+ * Sockets come and go with sandboxes, so they lie in memory, not in a journal on disk. The mount is
+ * private because a namespace file cannot be mounted where mounts are shared with other namespaces,
+ * as they are on most hosts.
  */
 static int make_run(void)
 {
@@ -68,7 +69,8 @@ static int make_run(void)
 
 	if (below < 0)
 		return below;
-	if (fchdir(below) || mount("dsec", ".", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=711"))
+	if (fchdir(below) ||
+	    mount("dsec", ".", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=711"))
 		return -errno;
 	run = open_run();
 	if (run < 0)
@@ -133,9 +135,9 @@ static int make_pinned(int cpu)
 }
 
 /*
- * A namespace can be pinned only in one that is older than itself. From 6.18 on Linux goes by numbers that
- * each processor takes from a supply of its own, so that a new namespace looks older than ours unless it is
- * made on the right processor; which one that is nobody tells.
+ * A namespace can be pinned only in one that is older than itself. From 6.18 on Linux goes by
+ * numbers that each processor takes from a supply of its own, so that a new namespace looks older
+ * than ours unless it is made on the right processor; which one that is nobody tells.
  */
 static int make_pinned_somewhere(void)
 {
@@ -260,7 +262,9 @@ static int place_sysfs(void)
 
 static int furnish_own(int state)
 {
-	static const char *const directories[] = { "s", "proc", "dev", "sys", "l", "u", "m", "empty" };
+	static const char *const directories[] = {
+		"s", "proc", "dev", "sys", "l", "u", "m", "empty"
+	};
 	AUTO_CLOSE proc = -1;
 	AUTO_CLOSE null = -1;
 	char name[16];
@@ -285,7 +289,8 @@ static int furnish_own(int state)
 		err = place_dev();
 	if (err)
 		return err;
-	proc = place_new("proc", NULL, 0, KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NODEV | KERNEL_MOUNT_NOEXEC);
+	proc = place_new("proc", NULL, 0,
+			 KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NODEV | KERNEL_MOUNT_NOEXEC);
 	return proc < 0 ? proc : kernel_move_mount(proc, AT_FDCWD, "proc");
 }
 

@@ -26,7 +26,9 @@ enum {
 	EDGE_ID_BYTES_MAX = 11,
 };
 
-struct host host = { .state = -1, .sockets = -1, .listener = -1, .home = -1, .pinned = -1, .aether = -1 };
+struct host host = {
+	.state = -1, .sockets = -1, .listener = -1, .home = -1, .pinned = -1, .aether = -1
+};
 
 const struct hierarchy *host_hierarchy(const char *name)
 {
@@ -52,7 +54,8 @@ int host_open(const char *path, uint64_t flags)
 	return kernel_openat2(host.state, path, flags, 0, HOST_RESOLVE);
 }
 
-/* The edge owns the state root and nobody else may look in: that keeps strangers off every socket below. */
+/* The edge owns the state root and nobody else may look in: that keeps strangers off every socket
+ * below. */
 static int open_state(void)
 {
 	struct stat status;
@@ -65,7 +68,8 @@ static int open_state(void)
 	return mkdirat(host.state, "run", 0711) && errno != EEXIST ? -errno : 0;
 }
 
-/* One launcher for each state root. Such a lock is not inherited, so that no sandbox can hold it. */
+/* One launcher for each state root. Such a lock is not inherited, so that no sandbox can hold it.
+ */
 static int lock_state(void)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -76,7 +80,8 @@ static int lock_state(void)
 	return fcntl(fd, F_SETLK, &lock) ? -errno : 0;
 }
 
-/* The agent runs from a copy that nobody can change, whatever happens to the file or to /proc/PID/exe. */
+/* The agent runs from a copy that nobody can change, whatever happens to the file or to
+ * /proc/PID/exe. */
 static int seal_aether(void)
 {
 	AUTO_CLOSE file = open(host.aether_path, O_RDONLY | O_CLOEXEC);
@@ -95,7 +100,8 @@ static int seal_aether(void)
 			return errno ? -errno : -EIO;
 	}
 	return fchmod(host.aether, 0555) ||
-	       fcntl(host.aether, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+			       fcntl(host.aether, F_ADD_SEALS,
+				     F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 		       ? -errno
 		       : 0;
 }
@@ -142,7 +148,8 @@ static int add_hierarchy(const char *name, size_t length, const char *mount_poin
 	return 0;
 }
 
-/* Version 2 hands controllers down only when asked; one that it does not have is no fault of ours. */
+/* Version 2 hands controllers down only when asked; one that it does not have is no fault of ours.
+ */
 static void delegate(const char *mount_point, const char *below)
 {
 	static const char *const controllers[] = { "+cpu", "+memory", "+pids", "+io", "+cpuset" };
@@ -175,8 +182,8 @@ static int add_unified(const char *mount_point)
 /* The options of a version 1 mount name its controllers, among others. */
 static int add_version_1(const struct mntent *entry)
 {
-	static const char *const known[] = { "cpu",	"cpuacct", "cpuset",  "memory", "pids",
-					     "blkio",	"freezer", "devices", "hugetlb" };
+	static const char *const known[] = { "cpu",   "cpuacct", "cpuset",  "memory", "pids",
+					     "blkio", "freezer", "devices", "hugetlb" };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		int err = hasmntopt(entry, known[i])
@@ -293,8 +300,8 @@ static int read_arguments(int argc, char **argv)
 		else
 			return -EINVAL;
 	}
-	if (optind != argc || *rest || !host.aether_path || !host.edge_id || !is_edge_id(host.edge_id) ||
-	    !host.state_path || host.state_path[0] != '/')
+	if (optind != argc || *rest || !host.aether_path || !host.edge_id ||
+	    !is_edge_id(host.edge_id) || !host.state_path || host.state_path[0] != '/')
 		return -EINVAL;
 	return 0;
 }
@@ -304,8 +311,9 @@ int host_init(int argc, char **argv)
 	int err = read_arguments(argc, argv);
 
 	if (err) {
-		fprintf(stderr, "usage: dsec-launcher --state-root DIRECTORY --edge-id ID --edge-uid UID "
-				"--aether FILE | --crash-points\n");
+		fprintf(stderr,
+			"usage: dsec-launcher --state-root DIRECTORY --edge-id ID --edge-uid UID "
+			"--aether FILE | --crash-points\n");
 		return err;
 	}
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {

@@ -1,6 +1,7 @@
 /*
- * What the launcher holds of its host: a root of its own with one unmasked procfs, the pinned namespace of
- * layers and uppers, the edge's cgroups, and aether's sealed copy. Filled in once, at the start.
+ * What the launcher holds of its host: a root of its own with one unmasked procfs, the pinned
+ * namespace of layers and uppers, the edge's cgroups, and aether's sealed copy. Filled in once, at
+ * the start.
  */
 #ifndef LAUNCHER_HOST_H
 #define LAUNCHER_HOST_H
@@ -18,8 +19,8 @@ enum {
 };
 
 struct hierarchy {
-	char name[32];	/* `unified`, or a controller of version 1 */
-	int directory;	/* the edge's own cgroup */
+	char name[32]; /* `unified`, or a controller of version 1 */
+	int directory; /* the edge's own cgroup */
 };
 
 struct host {
@@ -27,13 +28,13 @@ struct host {
 	const char *aether_path;
 	const char *edge_id;
 	uid_t edge_uid;
-	int state;    /* the state root; in the launcher's own namespace it is /s */
-	int sockets;  /* run/sb below it */
-	int listener; /* run/launcher.sock */
-	int proc;     /* of the host, unmasked */
-	int home;     /* the launcher's own mount namespace */
-	int pinned;   /* the mount namespace of layers and uppers */
-	int aether;   /* a sealed copy, to be executed */
+	int state;     /* the state root; in the launcher's own namespace it is /s */
+	int sockets;   /* run/sb below it */
+	int listener;  /* run/launcher.sock */
+	int proc;      /* of the host, unmasked */
+	int home;      /* the launcher's own mount namespace */
+	int pinned;    /* the mount namespace of layers and uppers */
+	int aether;    /* a sealed copy, to be executed */
 	ino_t network; /* inode of the host's network namespace */
 	struct hierarchy hierarchies[HIERARCHIES_MAX]; /* the first is version 2 */
 	int hierarchy_count;
@@ -42,20 +43,21 @@ struct host {
 extern struct host host;
 
 /*
- * Places in the launcher's own root, which every sandbox sees a copy of until it has a root of its own.
- * HOST_LAYERS is a directory for each layer of a root, by number.
+ * Places in the launcher's own root, which every sandbox sees a copy of until it has a root of its
+ * own. HOST_LAYERS is a directory for each layer of a root, by number.
  */
-#define HOST_STATE "/s"
-#define HOST_DEV "/dev"
-#define HOST_SYS "/sys"
+#define HOST_STATE  "/s"
+#define HOST_DEV    "/dev"
+#define HOST_SYS    "/sys"
 #define HOST_LAYERS "/l"
-#define HOST_UPPER "/u"
-#define HOST_ROOT "/m"
-#define HOST_EMPTY "/empty"
-#define HOST_NULL "/null"
+#define HOST_UPPER  "/u"
+#define HOST_ROOT   "/m"
+#define HOST_EMPTY  "/empty"
+#define HOST_NULL   "/null"
 
 /* How every path that the edge names is walked. */
-#define HOST_RESOLVE (KERNEL_RESOLVE_BENEATH | KERNEL_RESOLVE_NO_SYMLINKS | KERNEL_RESOLVE_NO_MAGICLINKS)
+#define HOST_RESOLVE                                                                               \
+	(KERNEL_RESOLVE_BENEATH | KERNEL_RESOLVE_NO_SYMLINKS | KERNEL_RESOLVE_NO_MAGICLINKS)
 
 /* Takes the host in; says on standard error what failed. Returns 0 or a negative errno. */
 int host_init(int argc, char **argv);

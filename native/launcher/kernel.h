@@ -110,7 +110,8 @@ static inline int kernel_fsopen(const char *type)
 	return (int)kernel_result(syscall(NR_FSOPEN, type, KERNEL_FSOPEN_CLOEXEC));
 }
 
-static inline int kernel_fsconfig(int fs, enum kernel_fsconfig command, const char *key, const char *value)
+static inline int kernel_fsconfig(int fs, enum kernel_fsconfig command, const char *key,
+				  const char *value)
 {
 	return (int)kernel_result(syscall(NR_FSCONFIG, fs, command, key, value, 0));
 }
@@ -120,7 +121,8 @@ static inline int kernel_fsmount(int fs, unsigned int attributes)
 	return (int)kernel_result(syscall(NR_FSMOUNT, fs, KERNEL_FSMOUNT_CLOEXEC, attributes));
 }
 
-static inline int kernel_mount_setattr(int mount, unsigned int flags, struct kernel_mount_attr *attributes)
+static inline int kernel_mount_setattr(int mount, unsigned int flags,
+				       struct kernel_mount_attr *attributes)
 {
 	return (int)kernel_result(syscall(NR_MOUNT_SETATTR, mount, "", KERNEL_AT_EMPTY_PATH | flags,
 					  attributes, sizeof(*attributes)));

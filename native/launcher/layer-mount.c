@@ -37,8 +37,8 @@ bool layer_is_mounted(const char *digest)
 }
 
 /*
- * Keeps two workers off one layer. The directory may have been removed by the one before, so the lock
- * counts only if it is still the one at the path.
+ * Keeps two workers off one layer. The directory may have been removed by the one before, so the
+ * lock counts only if it is still the one at the path.
  */
 static int lock_layer(const char *digest, bool make)
 {
@@ -87,8 +87,9 @@ static int copy_and_hash(int from, int to, char digest[SHA256_HEX_BYTES + 1])
 }
 
 /*
- * A copy of the metadata that has no name and that nobody else can write: what was checked is what the
- * kernel reads, whoever owns the original. Returns a descriptor to read it, or a negative errno.
+ * A copy of the metadata that has no name and that nobody else can write: what was checked is what
+ * the kernel reads, whoever owns the original. Returns a descriptor to read it, or a negative
+ * errno.
  */
 static int checked_copy(struct dsec_bytes meta, const char *digest)
 {

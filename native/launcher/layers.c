@@ -23,7 +23,8 @@ const char *layer_digest(struct dsec_bytes id)
 {
 	static const char digits[] = "0123456789abcdef";
 
-	if (id.length != LAYER_ID_PREFIX + LAYER_NAME_BYTES || memcmp(id.data, "sha256:", LAYER_ID_PREFIX))
+	if (id.length != LAYER_ID_PREFIX + LAYER_NAME_BYTES ||
+	    memcmp(id.data, "sha256:", LAYER_ID_PREFIX))
 		return NULL;
 	for (uint32_t i = LAYER_ID_PREFIX; i < id.length; i++) {
 		if (!memchr(digits, id.data[i], sizeof(digits) - 1))
@@ -47,7 +48,8 @@ static void layer_done(struct worker *worker)
 	free(origin);
 }
 
-static _Noreturn void work(const struct dsec_msg_layer_mount *message, const char *digest, int report)
+static _Noreturn void work(const struct dsec_msg_layer_mount *message, const char *digest,
+			   int report)
 {
 	const char *step = "layer";
 	int err = message ? layer_mount(message, digest, &step) : layer_unmount(digest, &step);
@@ -60,7 +62,8 @@ static _Noreturn void work(const struct dsec_msg_layer_mount *message, const cha
 }
 
 /* Without a message the layer is unmounted. */
-static int start(struct origin origin, const struct dsec_msg_layer_mount *message, const char *digest)
+static int start(struct origin origin, const struct dsec_msg_layer_mount *message,
+		 const char *digest)
 {
 	struct origin *kept = malloc(sizeof(*kept));
 	struct worker *worker;
@@ -132,11 +135,12 @@ static void read_page(struct page *page, const char *after)
 	while (layers && (entry = readdir(layers))) {
 		char *place = page->digests[page->count];
 
-		if (strlen(entry->d_name) != LAYER_NAME_BYTES || strcmp(entry->d_name, after) <= 0 ||
-		    !layer_is_mounted(entry->d_name))
+		if (strlen(entry->d_name) != LAYER_NAME_BYTES ||
+		    strcmp(entry->d_name, after) <= 0 || !layer_is_mounted(entry->d_name))
 			continue;
 		if (page->count > PAGE_ITEMS_MAX) {
-			qsort(page->digests, (size_t)page->count, sizeof(page->digests[0]), compare);
+			qsort(page->digests, (size_t)page->count, sizeof(page->digests[0]),
+			      compare);
 			place = page->digests[PAGE_ITEMS_MAX];
 			if (strcmp(entry->d_name, place) >= 0)
 				continue;

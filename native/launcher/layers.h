@@ -1,7 +1,8 @@
 /*
- * Layers: each one mounted once for the node, in the pinned namespace, at /layers/<digest>/mount. Beside it
- * `users` has an entry for every object that uses it, so that the truth outlives the launcher. All of this
- * is done by workers: reading a file of a stalled store must stop nobody else.
+ * Layers: each one mounted once for the node, in the pinned namespace, at /layers/<digest>/mount.
+ * Beside it `users` has an entry for every object that uses it, so that the truth outlives the
+ * launcher. All of this is done by workers: reading a file of a stalled store must stop nobody
+ * else.
  */
 #ifndef LAUNCHER_LAYERS_H
 #define LAUNCHER_LAYERS_H

@@ -14,12 +14,16 @@
 #include "loop.h"
 #include "worker.h"
 
-/* Nothing of these runs any more, but the kernel does not tell yet how their first process ended. */
+/* Nothing of these runs any more, but the kernel does not tell yet how their first process ended.
+ */
 static struct object *dying;
 
 int lifecycle_start_ticks(pid_t pid, uint64_t *ticks)
 {
-	enum { FIELD_START = 22, FIELD_STATE = 3 };
+	enum {
+		FIELD_START = 22,
+		FIELD_STATE = 3
+	};
 	char path[32], text[1024];
 	AUTO_CLOSE fd = -1;
 	ssize_t length;
@@ -31,7 +35,8 @@ int lifecycle_start_ticks(pid_t pid, uint64_t *ticks)
 	if (length <= 0)
 		return -ESRCH;
 	text[length] = '\0';
-	/* The name in the second field may hold anything, but no field behind it holds a parenthesis. */
+	/* The name in the second field may hold anything, but no field behind it holds a
+	 * parenthesis. */
 	at = strrchr(text, ')');
 	for (int field = FIELD_STATE; at && field <= FIELD_START; field++)
 		at = strchr(at + 1, ' ');
@@ -138,7 +143,8 @@ static void child_ended(void)
 	}
 }
 
-/* An object by its name, taken into the table when only its cgroup tells of it. NULL: nothing does. */
+/* An object by its name, taken into the table when only its cgroup tells of it. NULL: nothing does.
+ */
 static struct object *find_or_take(const char *key)
 {
 	struct object *object = object_find(key);
@@ -182,7 +188,8 @@ void lifecycle_kill(struct origin origin, const struct dsec_msg_kill *message)
 	lifecycle_check(object);
 }
 
-/* True when the process is in the object's life directory, by what the kernel says of the process. */
+/* True when the process is in the object's life directory, by what the kernel says of the process.
+ */
 static bool lives_in(pid_t pid, const char *key)
 {
 	char path[32], text[4096], line[KEY_BYTES_MAX + 64];
@@ -206,13 +213,15 @@ static bool lives_in(pid_t pid, const char *key)
 void lifecycle_adopt(struct origin origin, const struct dsec_msg_adopt *message)
 {
 	char key[KEY_BYTES_MAX + 1];
-	struct failure failure = failure_of(DSEC_ERROR_NOT_FOUND, "the process is not the one that is meant");
+	struct failure failure =
+		failure_of(DSEC_ERROR_NOT_FOUND, "the process is not the one that is meant");
 	pid_t pid = (pid_t)message->pid;
 	struct object *object;
 	uint64_t ticks;
 
-	if (object_key(message->name, message->generation, key) || lifecycle_start_ticks(pid, &ticks) ||
-	    ticks != message->start_ticks || !lives_in(pid, key)) {
+	if (object_key(message->name, message->generation, key) ||
+	    lifecycle_start_ticks(pid, &ticks) || ticks != message->start_ticks ||
+	    !lives_in(pid, key)) {
 		link_fail(origin, &failure);
 		return;
 	}
@@ -235,7 +244,8 @@ void lifecycle_adopt(struct origin origin, const struct dsec_msg_adopt *message)
 	lifecycle_check(object);
 }
 
-/* Whatever bears the name is removed, known or not: a dead launcher may have made any part of it. */
+/* Whatever bears the name is removed, known or not: a dead launcher may have made any part of it.
+ */
 void lifecycle_release(struct origin origin, const struct dsec_msg_release *message)
 {
 	char key[KEY_BYTES_MAX + 1];

@@ -1,6 +1,6 @@
 /*
- * The life of an object: spawned or adopted, killed, ended, released. Each request waits in the object and
- * is answered by what happens to it.
+ * The life of an object: spawned or adopted, killed, ended, released. Each request waits in the
+ * object and is answered by what happens to it.
  */
 #ifndef LAUNCHER_LIFECYCLE_H
 #define LAUNCHER_LIFECYCLE_H
@@ -15,7 +15,8 @@ void lifecycle_adopt(struct origin origin, const struct dsec_msg_adopt *message)
 void lifecycle_kill(struct origin origin, const struct dsec_msg_kill *message);
 void lifecycle_release(struct origin origin, const struct dsec_msg_release *message);
 
-/* When a process started, which tells it from a later one of the same number. Returns 0 or -ESRCH. */
+/* When a process started, which tells it from a later one of the same number. Returns 0 or -ESRCH.
+ */
 int lifecycle_start_ticks(pid_t pid, uint64_t *ticks);
 
 /* Called when nothing runs in the object's life directory any more, maybe more than once. */

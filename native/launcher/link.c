@@ -51,8 +51,8 @@ static void drop(struct connection *connection)
 static void flush(struct connection *connection)
 {
 	while (connection->output_length > 0 && !connection->broken) {
-		ssize_t sent = send(connection->watch.fd, connection->output, connection->output_length,
-				    MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t sent = send(connection->watch.fd, connection->output,
+				    connection->output_length, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (sent < 0) {
 			connection->broken = errno != EAGAIN;
@@ -74,8 +74,9 @@ static void put(struct connection *connection, uint8_t code, uint32_t stream, co
 		.epoch = connection->epoch,
 		.offset = connection->sequence++,
 	};
-	int length = dsec_frame_encode(&frame, message, connection->output + connection->output_length,
-				       OUTPUT_BYTES - connection->output_length);
+	int length =
+		dsec_frame_encode(&frame, message, connection->output + connection->output_length,
+				  OUTPUT_BYTES - connection->output_length);
 
 	if (length < 0)
 		connection->broken = true;
@@ -161,7 +162,8 @@ static int hello(struct connection *connection, const struct dsec_frame *frame)
 	connection->epoch = frame->epoch;
 	if (message.edge_id.length != strlen(host.edge_id) ||
 	    memcmp(message.edge_id.data, host.edge_id, message.edge_id.length)) {
-		failure = failure_of(DSEC_ERROR_PERMISSION_DENIED, "this launcher serves another edge");
+		failure = failure_of(DSEC_ERROR_PERMISSION_DENIED,
+				     "this launcher serves another edge");
 		link_fail(origin, &failure);
 		return -EPROTO;
 	}

@@ -1,7 +1,7 @@
 /*
- * Links: the framed connections of edges. Frames are read whole into one fixed buffer and handed on;
- * answers wait in another. An edge that does not read its answers loses its connection, never the
- * launcher's memory.
+ * Links: the framed connections of edges. Frames are read whole into one fixed buffer and handed
+ * on; answers wait in another. An edge that does not read its answers loses its connection, never
+ * the launcher's memory.
  */
 #ifndef LAUNCHER_LINK_H
 #define LAUNCHER_LINK_H
@@ -15,7 +15,8 @@ struct origin {
 	uint32_t stream;
 };
 
-/* Begins to accept. `request` is called for each frame after a hello; its views last as long as the call. */
+/* Begins to accept. `request` is called for each frame after a hello; its views last as long as the
+ * call. */
 int link_init(void (*request)(struct origin origin, const struct dsec_frame *frame));
 
 void link_answer(struct origin to, uint8_t code, const void *message);

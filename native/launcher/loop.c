@@ -60,7 +60,8 @@ void watch_close(struct watch *watch)
 {
 	if (watch->fd < 0)
 		return;
-	/* A child that was just forked may hold a copy, which would keep the descriptor in the set. */
+	/* A child that was just forked may hold a copy, which would keep the descriptor in the set.
+	 */
 	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 	close(watch->fd);
 	watch->fd = -1;

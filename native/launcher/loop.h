@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define container_of(pointer, type, member) \
+#define container_of(pointer, type, member)                                                        \
 	((type *)(void *)((char *)(pointer) - __builtin_offsetof(type, member)))
 
 /* One event is handled at a time, so a handler may destroy any watch. */

@@ -1,8 +1,8 @@
 /*
- * The launcher: the one part of DSec that is root. It makes namespaces, mounts, cgroups and first processes
- * for an edge, and undoes them by name. What it is asked is described in
- * packages/protocol/src/launcher-messages.ts; what it refuses whatever it is asked, in spec.c. Sandboxes
- * outlive it: a launcher that starts again finds them by their names.
+ * The launcher: the one part of DSec that is root. It makes namespaces, mounts, cgroups and first
+ * processes for an edge, and undoes them by name. What it is asked is described in
+ * packages/protocol/src/launcher-messages.ts; what it refuses whatever it is asked, in spec.c.
+ * Sandboxes outlive it: a launcher that starts again finds them by their names.
  */
 #include <stdio.h>
 #include <string.h>

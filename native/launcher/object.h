@@ -1,7 +1,7 @@
 /*
- * Objects: sandboxes that run, or ran and were not released. The table is memory only. What outlives the
- * launcher is found again by name: cgroups, sockets, uppers and users of layers are all called by the
- * object's key.
+ * Objects: sandboxes that run, or ran and were not released. The table is memory only. What
+ * outlives the launcher is found again by name: cgroups, sockets, uppers and users of layers are
+ * all called by the object's key.
  */
 #ifndef LAUNCHER_OBJECT_H
 #define LAUNCHER_OBJECT_H
@@ -39,19 +39,23 @@ struct place {
 };
 
 struct waiter {
-	enum waiter_kind { WAITS_SPAWN, WAITS_KILL, WAITS_RELEASE } kind;
+	enum waiter_kind {
+		WAITS_SPAWN,
+		WAITS_KILL,
+		WAITS_RELEASE
+	} kind;
 	struct origin origin;
 };
 
 struct object {
-	struct object *next;	  /* of the same hash */
+	struct object *next;	     /* of the same hash */
 	struct object *next_watched; /* of the same hash of their watches */
-	struct object *next_dying; /* see lifecycle.c */
+	struct object *next_dying;   /* see lifecycle.c */
 	char key[KEY_BYTES_MAX + 1]; /* name-generation */
 	char name[NAME_BYTES_MAX + 1];
 	uint32_t generation;
 	enum object_state state;
-	bool own_child;	 /* of this launcher, so that it can tell how it ended */
+	bool own_child; /* of this launcher, so that it can tell how it ended */
 	bool releasing;
 	pid_t pid; /* 0: not known */
 	uint64_t start_ticks;
@@ -83,12 +87,13 @@ int object_await(struct object *object, enum waiter_kind kind, struct origin ori
 void object_tell(struct object *object, enum waiter_kind kind,
 		 void (*tell)(const struct object *object, struct origin origin));
 
-/* All objects in the order of their names; the array is the caller's. Returns their number or -ENOMEM. */
+/* All objects in the order of their names; the array is the caller's. Returns their number or
+ * -ENOMEM. */
 int object_sorted(struct object ***objects);
 
 /* The name and generation of every message that has them. */
-#define OBJECT_KEY_FIELDS(object)                                                              \
-	.name = { (const uint8_t *)(object)->name, (uint32_t)strlen((object)->name) },         \
+#define OBJECT_KEY_FIELDS(object)                                                                  \
+	.name = { (const uint8_t *)(object)->name, (uint32_t)strlen((object)->name) },             \
 	.generation = (object)->generation
 
 #endif

@@ -2,7 +2,8 @@
 
 #include "kernel.h"
 
-int place_new(const char *type, const struct mount_option *options, int count, unsigned int attributes)
+int place_new(const char *type, const struct mount_option *options, int count,
+	      unsigned int attributes)
 {
 	AUTO_CLOSE fs = kernel_fsopen(type);
 	int err;
@@ -10,8 +11,8 @@ int place_new(const char *type, const struct mount_option *options, int count, u
 	if (fs < 0)
 		return fs;
 	for (int i = 0; i < count; i++) {
-		enum kernel_fsconfig command = options[i].value ? KERNEL_FSCONFIG_STRING
-							       : KERNEL_FSCONFIG_FLAG;
+		enum kernel_fsconfig command =
+			options[i].value ? KERNEL_FSCONFIG_STRING : KERNEL_FSCONFIG_FLAG;
 
 		err = kernel_fsconfig(fs, command, options[i].key, options[i].value);
 		if (err)

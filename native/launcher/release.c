@@ -1,13 +1,13 @@
 /*
- * Removing what bears the name of a dead object. Sockets and cgroups go at once. Its upper is a file system
- * of its own, so that it goes as a whole and no tree of an agent's is ever walked; but giving its memory
- * back takes as long as it is large, and an unmount waits for every processor. So a reaper, one at a time,
- * does that for all objects that have come up meanwhile.
+ * Removing what bears the name of a dead object. Sockets and cgroups go at once. Its upper is a
+ * file system of its own, so that it goes as a whole and no tree of an agent's is ever walked; but
+ * giving its memory back takes as long as it is large, and an unmount waits for every processor. So
+ * a reaper, one at a time, does that for all objects that have come up meanwhile.
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>

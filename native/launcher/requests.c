@@ -44,8 +44,8 @@ static int put_object(struct dsec_msg_listed *message, uint8_t *buffer, const st
 		item.present |= DSEC_LISTED_OBJECT_HAS_EXIT_CODE;
 	if (object->exit.has_signal)
 		item.present |= DSEC_LISTED_OBJECT_HAS_SIGNAL;
-	return dsec_list_put_message(&message->objects, buffer, LIST_BYTES_MAX, &dsec_msg_listed_object,
-				     &item);
+	return dsec_list_put_message(&message->objects, buffer, LIST_BYTES_MAX,
+				     &dsec_msg_listed_object, &item);
 }
 
 /* A page ends between names, never between two generations of one. */
@@ -112,8 +112,8 @@ static bool may_write(struct dsec_list settings)
 static const struct place *place_of(const struct dsec_msg_cgroup_write *request)
 {
 	char key[KEY_BYTES_MAX + 1], hierarchy[33];
-	struct object *object = object_key(request->name, request->generation, key) ? NULL
-										     : object_find(key);
+	struct object *object =
+		object_key(request->name, request->generation, key) ? NULL : object_find(key);
 
 	snprintf(hierarchy, sizeof(hierarchy), "%.*s", (int)request->hierarchy.length,
 		 (const char *)request->hierarchy.data);
@@ -132,7 +132,8 @@ static void cgroup_settings(struct origin origin, const struct dsec_msg_cgroup_w
 	int err = 0;
 
 	if (!place)
-		failure = failure_of(DSEC_ERROR_NOT_FOUND, "no such object, or it has no such cgroup");
+		failure = failure_of(DSEC_ERROR_NOT_FOUND,
+				     "no such object, or it has no such cgroup");
 	else if (!may_write(request->settings))
 		failure = failure_of(DSEC_ERROR_PERMISSION_DENIED, "not a setting of a cgroup");
 	else

@@ -1,21 +1,21 @@
 /*
- * Who a sandbox is. PID 1 lives in a user namespace whose ids are a range of the host's that no other
- * sandbox has. Sessions live in a namespace below it that lacks the id of PID 1, so that nothing in them
- * can signal, trace or limit it. All other namespaces belong to the host's: root inside has no capability
- * over them.
+ * Who a sandbox is. PID 1 lives in a user namespace whose ids are a range of the host's that no
+ * other sandbox has. Sessions live in a namespace below it that lacks the id of PID 1, so that
+ * nothing in them can signal, trace or limit it. All other namespaces belong to the host's: root
+ * inside has no capability over them.
  *
- * The namespaces are joined last, but made first, as layers are shifted by them. A helper makes them: its
- * effective ids decide who owns them, and that is whose limits (inotify, ...) they count against. It is the
- * root of the range for the first, and PID 1 itself for the second, which gives aether power over its
- * sessions without any capability.
+ * The namespaces are joined last, but made first, as layers are shifted by them. A helper makes
+ * them: its effective ids decide who owns them, and that is whose limits (inotify, ...) they count
+ * against. It is the root of the range for the first, and PID 1 itself for the second, which gives
+ * aether power over its sessions without any capability.
  */
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <grp.h>
 
 #include "kernel.h"
 #include "setup.h"
@@ -29,7 +29,9 @@ enum {
 static int set_ids(uid_t uid, gid_t gid)
 {
 	/* The plain calls: the library's would want to change every thread. */
-	return syscall(SYS_setresgid, gid, gid, gid) || syscall(SYS_setresuid, uid, uid, uid) ? -errno : 0;
+	return syscall(SYS_setresgid, gid, gid, gid) || syscall(SYS_setresuid, uid, uid, uid)
+		       ? -errno
+		       : 0;
 }
 
 /* Waits for an order, follows it, and says how it went. */
@@ -83,7 +85,8 @@ static int order(const struct setup *setup)
 {
 	char byte = 0;
 
-	if (write(setup->helper_orders, &byte, 1) != 1 || read(setup->helper_answers, &byte, 1) != 1)
+	if (write(setup->helper_orders, &byte, 1) != 1 ||
+	    read(setup->helper_answers, &byte, 1) != 1)
 		return -ECHILD;
 	return -byte;
 }
@@ -99,15 +102,16 @@ static int write_map(const struct setup *setup, const char *name, struct dsec_li
 		struct dsec_msg_id_map map;
 
 		dsec_message_decode(&dsec_msg_id_map, item, &map);
-		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u %u %u\n", map.inside,
-				   map.outside, map.count);
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u %u %u\n",
+				   map.inside, map.outside, map.count);
 	}
 	snprintf(path, sizeof(path), "%d/%s", setup->helper, name);
 	fd = openat(setup->proc, path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 || write(fd, text, (size_t)length) != length ? -errno : 0;
 }
 
-/* Has the helper make a namespace, and maps ids into it. Returns its descriptor or a negative errno. */
+/* Has the helper make a namespace, and maps ids into it. Returns its descriptor or a negative
+ * errno. */
 static int new_user_namespace(const struct setup *setup, struct dsec_list maps)
 {
 	char path[32];
@@ -164,8 +168,8 @@ int setup_session_namespace(struct setup *setup)
 }
 
 /*
- * Bounding, inheritable, permitted and effective set alike, and the ambient one too, without which a
- * process that is not root would lose them all at the exec.
+ * Bounding, inheritable, permitted and effective set alike, and the ambient one too, without which
+ * a process that is not root would lose them all at the exec.
  */
 int setup_capabilities(struct setup *setup)
 {

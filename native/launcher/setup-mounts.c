@@ -1,7 +1,7 @@
 /*
- * The mounts of a sandbox, in the order of its spec. Each target is a descriptor that was reached inside
- * the root without following a symbolic link, because the image is not trusted: one in which /proc is a
- * link must not decide where procfs goes.
+ * The mounts of a sandbox, in the order of its spec. Each target is a descriptor that was reached
+ * inside the root without following a symbolic link, because the image is not trusted: one in which
+ * /proc is a link must not decide where procfs goes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,8 @@ enum {
 	OPTION_BYTES_MAX = 80,
 };
 
-#define TARGET_RESOLVE (KERNEL_RESOLVE_IN_ROOT | KERNEL_RESOLVE_NO_SYMLINKS | KERNEL_RESOLVE_NO_MAGICLINKS)
+#define TARGET_RESOLVE                                                                             \
+	(KERNEL_RESOLVE_IN_ROOT | KERNEL_RESOLVE_NO_SYMLINKS | KERNEL_RESOLVE_NO_MAGICLINKS)
 #define HARMLESS (KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NODEV)
 
 struct options {
@@ -31,7 +32,9 @@ static int make_directory(struct setup *setup, int parent, const char *name)
 {
 	if (mkdirat(parent, name, 0755))
 		return errno == EEXIST ? 0 : -errno;
-	return fchownat(parent, name, setup->root_uid, setup->root_gid, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+	return fchownat(parent, name, setup->root_uid, setup->root_gid, AT_SYMLINK_NOFOLLOW)
+		       ? -errno
+		       : 0;
 }
 
 /* Makes each missing directory on the way. `path` is absolute, and changed. */
@@ -73,7 +76,8 @@ static unsigned int attributes_of(const struct dsec_msg_mount *mount)
 			       KERNEL_MOUNT_NOEXEC);
 }
 
-static void add(struct options *options, const char *key, unsigned long long number, const char *format)
+static void add(struct options *options, const char *key, unsigned long long number,
+		const char *format)
 {
 	char *text = options->texts[options->count];
 
@@ -123,7 +127,8 @@ int setup_proc(struct setup *setup)
 	}
 	if (err)
 		return err;
-	setup->proc = place_new("proc", options.list, options.count, HARMLESS | KERNEL_MOUNT_NOEXEC);
+	setup->proc =
+		place_new("proc", options.list, options.count, HARMLESS | KERNEL_MOUNT_NOEXEC);
 	return setup->proc < 0 ? setup->proc : 0;
 }
 
@@ -172,8 +177,9 @@ static int take_proc(struct setup *setup, const struct dsec_msg_mount *mount)
 static int copy_sysfs(struct setup *setup, const struct dsec_msg_mount *mount)
 {
 	(void)setup;
-	return place_copy(AT_FDCWD, HOST_SYS,
-			  KERNEL_MOUNT_RDONLY | HARMLESS | KERNEL_MOUNT_NOEXEC | attributes_of(mount), -1);
+	return place_copy(
+		AT_FDCWD, HOST_SYS,
+		KERNEL_MOUNT_RDONLY | HARMLESS | KERNEL_MOUNT_NOEXEC | attributes_of(mount), -1);
 }
 
 static int copy_dev(struct setup *setup, const struct dsec_msg_mount *mount)
@@ -193,7 +199,8 @@ static int copy_bind(struct setup *setup, const struct dsec_msg_mount *mount)
 	char path[513];
 
 	(void)setup;
-	snprintf(path, sizeof(path), "%.*s", (int)mount->source.length, (const char *)mount->source.data);
+	snprintf(path, sizeof(path), "%.*s", (int)mount->source.length,
+		 (const char *)mount->source.data);
 	if (state < 0)
 		return -errno;
 	source = kernel_openat2(state, path, O_PATH, 0, HOST_RESOLVE);
@@ -204,7 +211,8 @@ static int copy_bind(struct setup *setup, const struct dsec_msg_mount *mount)
 
 static int take_layer_mount(struct setup *setup, const struct dsec_msg_mount *mount)
 {
-	struct kernel_mount_attr attr = { .set = HARMLESS | KERNEL_MOUNT_RDONLY | attributes_of(mount) };
+	struct kernel_mount_attr attr = { .set = HARMLESS | KERNEL_MOUNT_RDONLY |
+						 attributes_of(mount) };
 	/* They were taken in the same order. */
 	int fd = setup->layer_mounts[setup->layer_mounts_placed++];
 	int err = kernel_mount_setattr(fd, 0, &attr);
@@ -213,10 +221,10 @@ static int take_layer_mount(struct setup *setup, const struct dsec_msg_mount *mo
 }
 
 static int (*const makers[])(struct setup *setup, const struct dsec_msg_mount *mount) = {
-	[DSEC_MOUNT_KIND_PROC] = take_proc,	[DSEC_MOUNT_KIND_TMPFS] = new_tmpfs,
-	[DSEC_MOUNT_KIND_DEVPTS] = new_devpts,	[DSEC_MOUNT_KIND_MQUEUE] = new_mqueue,
-	[DSEC_MOUNT_KIND_SYSFS] = copy_sysfs,	[DSEC_MOUNT_KIND_DEV] = copy_dev,
-	[DSEC_MOUNT_KIND_BIND] = copy_bind,	[DSEC_MOUNT_KIND_LAYER] = take_layer_mount,
+	[DSEC_MOUNT_KIND_PROC] = take_proc,    [DSEC_MOUNT_KIND_TMPFS] = new_tmpfs,
+	[DSEC_MOUNT_KIND_DEVPTS] = new_devpts, [DSEC_MOUNT_KIND_MQUEUE] = new_mqueue,
+	[DSEC_MOUNT_KIND_SYSFS] = copy_sysfs,  [DSEC_MOUNT_KIND_DEV] = copy_dev,
+	[DSEC_MOUNT_KIND_BIND] = copy_bind,    [DSEC_MOUNT_KIND_LAYER] = take_layer_mount,
 };
 
 /* What covers a masked target: an empty directory, or an empty file that nobody can write. */
@@ -232,7 +240,8 @@ static int copy_mask(int target)
 
 static int run_mount(struct setup *setup, const struct dsec_msg_mount *mount)
 {
-	bool covers = mount->kind == DSEC_MOUNT_KIND_MASK || mount->kind == DSEC_MOUNT_KIND_READONLY;
+	bool covers =
+		mount->kind == DSEC_MOUNT_KIND_MASK || mount->kind == DSEC_MOUNT_KIND_READONLY;
 	AUTO_CLOSE target = -1;
 	AUTO_CLOSE made = -1;
 

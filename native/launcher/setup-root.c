@@ -1,7 +1,7 @@
 /*
- * The root of a sandbox: its layers, shifted to its ids, below an upper of its own. Layers and upper are
- * attached by short paths in the launcher's own root, of which this process has a copy: every kernel takes
- * such paths, and /proc/PID/mountinfo tells nothing of the host.
+ * The root of a sandbox: its layers, shifted to its ids, below an upper of its own. Layers and
+ * upper are attached by short paths in the launcher's own root, of which this process has a copy:
+ * every kernel takes such paths, and /proc/PID/mountinfo tells nothing of the host.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -80,7 +80,9 @@ static int make_tmpfs_upper(struct setup *setup)
 {
 	const struct dsec_msg_upper *upper = &setup->spec->root.upper;
 	char size[24], inodes[24];
-	struct mount_option options[] = { { "mode", "700" }, { "size", size }, { "nr_inodes", inodes } };
+	struct mount_option options[] = { { "mode", "700" },
+					  { "size", size },
+					  { "nr_inodes", inodes } };
 	int fd;
 
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)upper->size_bytes);
@@ -196,8 +198,10 @@ static int configure_overlay(const struct setup *setup, int fs)
 {
 	/* `nofollow`, as with `off` a redirect that a layer brings would still be followed. */
 	static const struct mount_option fixed[] = {
-		{ "redirect_dir", "nofollow" }, { "metacopy", "off" },
-		{ "index", "off" },		{ "upperdir", HOST_UPPER "/upper" },
+		{ "redirect_dir", "nofollow" },
+		{ "metacopy", "off" },
+		{ "index", "off" },
+		{ "upperdir", HOST_UPPER "/upper" },
 		{ "workdir", HOST_UPPER "/work" },
 	};
 	char path[16];
@@ -213,8 +217,8 @@ static int configure_overlay(const struct setup *setup, int fs)
 }
 
 /*
- * An overlay acts on its upper with the credentials of whoever mounted it: here with no more than copying
- * a file up takes (SETFCAP for one that has capabilities).
+ * An overlay acts on its upper with the credentials of whoever mounted it: here with no more than
+ * copying a file up takes (SETFCAP for one that has capabilities).
  */
 int setup_overlay(struct setup *setup)
 {

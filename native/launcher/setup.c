@@ -19,7 +19,7 @@
 #include "worker.h"
 
 #define KEYCTL_JOIN_SESSION_KEYRING 1
-#define SECCOMP_SET_MODE_FILTER 1
+#define SECCOMP_SET_MODE_FILTER	    1
 
 enum {
 	OWN_FD_MIN = 64, /* clear of those that aether is given */
@@ -90,8 +90,8 @@ static int sysctls(struct setup *setup)
 		for (char *at = path; *at; at++)
 			*at = *at == '.' ? '/' : *at;
 		/*
-		 * In the launcher's procfs the entries of all sandboxes would lie in one chain, to be
-		 * searched by each lookup; but a procfs of processes alone has none.
+		 * In the launcher's procfs the entries of all sandboxes would lie in one chain, to
+		 * be searched by each lookup; but a procfs of processes alone has none.
 		 */
 		err = write_text(setup->proc, path, sysctl.value.data, sysctl.value.length);
 		if (err == -ENOENT)
@@ -208,7 +208,8 @@ static int seccomp(struct setup *setup)
 	struct {
 		unsigned short length;
 		const void *instructions;
-	} program = { (unsigned short)(setup->spec->seccomp.length / 8), setup->spec->seccomp.data };
+	} program = { (unsigned short)(setup->spec->seccomp.length / 8),
+		      setup->spec->seccomp.data };
 
 	if (setup->spec->no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
@@ -273,7 +274,8 @@ _Noreturn void setup_run(struct setup *setup)
 		read_arguments(setup->spec->argv, texts, arguments);
 		worker_succeed(setup->report);
 		strcpy(setup->step, "exec");
-		syscall(SYS_execveat, host.aether, "", arguments, environment, KERNEL_AT_EMPTY_PATH);
+		syscall(SYS_execveat, host.aether, "", arguments, environment,
+			KERNEL_AT_EMPTY_PATH);
 		err = -errno;
 	}
 	worker_fail(setup->report, 0, setup->step, -err);

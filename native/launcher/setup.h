@@ -1,7 +1,8 @@
 /*
- * Setting a sandbox up: what its first process does between clone3 and the start of aether, as a table of
- * steps. The process is host root until the last steps, in namespaces of its own, and nothing of the
- * sandbox runs before the end. Nothing here allocates, as the process is a copy of the launcher.
+ * Setting a sandbox up: what its first process does between clone3 and the start of aether, as a
+ * table of steps. The process is host root until the last steps, in namespaces of its own, and
+ * nothing of the sandbox runs before the end. Nothing here allocates, as the process is a copy of
+ * the launcher.
  */
 #ifndef LAUNCHER_SETUP_H
 #define LAUNCHER_SETUP_H

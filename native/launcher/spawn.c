@@ -66,7 +66,8 @@ static int open_network(const struct dsec_msg_spawn *spec)
 
 	if (!(spec->present & DSEC_SPAWN_HAS_NETWORK))
 		return -1;
-	snprintf(path, sizeof(path), "%.*s", (int)spec->network.length, (const char *)spec->network.data);
+	snprintf(path, sizeof(path), "%.*s", (int)spec->network.length,
+		 (const char *)spec->network.data);
 	fd = host_open(path, O_RDONLY);
 	if (fd < 0)
 		return fd;
@@ -82,9 +83,9 @@ static void spawn_done(struct worker *worker)
 	struct object *object = worker->context;
 
 	if (worker->failures[0].code || !worker->succeeded) {
-		object->failure = worker->failures[0].code
-					  ? worker->failures[0]
-					  : failure_of(DSEC_ERROR_INTERNAL, "PID 1 died unfinished");
+		object->failure = worker->failures[0].code ? worker->failures[0]
+							   : failure_of(DSEC_ERROR_INTERNAL,
+									"PID 1 died unfinished");
 		cgroup_kill(object->key);
 		/* It never ran: nothing is left to tell of it but why. */
 		object->state = OBJECT_RUNNING;
@@ -130,7 +131,8 @@ static int clone_child(struct object *object, struct setup *setup, const char **
 	return lifecycle_start_ticks(pid, &object->start_ticks);
 }
 
-static int start(struct object *object, const struct dsec_msg_spawn *spec, char step[STEP_BYTES_MAX])
+static int start(struct object *object, const struct dsec_msg_spawn *spec,
+		 char step[STEP_BYTES_MAX])
 {
 	struct setup setup = {
 		.spec = spec,
@@ -185,7 +187,8 @@ void lifecycle_spawn(struct origin origin, const struct dsec_msg_spawn *spec)
 		spawn_again(object, origin);
 		return;
 	}
-	failure = err ? failure_of(DSEC_ERROR_INVALID_ARGUMENT, "not a name") : spec_check(spec, key);
+	failure =
+		err ? failure_of(DSEC_ERROR_INVALID_ARGUMENT, "not a name") : spec_check(spec, key);
 	if (!failure.code && cgroup_populated(key) != -ENOENT)
 		failure = failure_of(DSEC_ERROR_STATE_CONFLICT,
 				     "an earlier launcher made it: adopt or release it");

@@ -43,7 +43,8 @@ static const char *check_kind(const struct dsec_msg_spawn *spec)
 
 static const char *check_namespaces(const struct dsec_msg_spawn *spec)
 {
-	return spec->namespaces == ALL_NAMESPACES ? NULL : "a sandbox has every namespace of its own";
+	return spec->namespaces == ALL_NAMESPACES ? NULL
+						  : "a sandbox has every namespace of its own";
 }
 
 /* All from one range, so that no two sandboxes can ever share an id. */
@@ -66,7 +67,8 @@ static const char *check_id_maps(const struct dsec_msg_spawn *spec)
 			return "ids are those of one range of sandboxes";
 		range = own;
 	}
-	if (spec_host_id(spec, 0) == (uint32_t)-1 || spec_host_id(spec, spec->uid) == (uint32_t)-1 ||
+	if (spec_host_id(spec, 0) == (uint32_t)-1 ||
+	    spec_host_id(spec, spec->uid) == (uint32_t)-1 ||
 	    spec_host_id(spec, spec->gid) == (uint32_t)-1)
 		return "id 0 and the ids of PID 1 must be mapped";
 	return NULL;
@@ -98,7 +100,8 @@ static const char *check_root(const struct dsec_msg_spawn *spec)
 }
 
 /* What is mounted at `target`; the last of several counts. -1: nothing. */
-static int mount_kind_at(const struct dsec_msg_spawn *spec, const char *target, struct dsec_msg_mount *mount)
+static int mount_kind_at(const struct dsec_msg_spawn *spec, const char *target,
+			 struct dsec_msg_mount *mount)
 {
 	struct dsec_list mounts = spec->mounts;
 	struct dsec_msg_mount candidate;
@@ -117,16 +120,18 @@ static int mount_kind_at(const struct dsec_msg_spawn *spec, const char *target, 
 
 static const char *check_mount(const struct dsec_msg_mount *mount)
 {
-	bool needs_source = mount->kind == DSEC_MOUNT_KIND_BIND || mount->kind == DSEC_MOUNT_KIND_LAYER;
+	bool needs_source =
+		mount->kind == DSEC_MOUNT_KIND_BIND || mount->kind == DSEC_MOUNT_KIND_LAYER;
 
-	if (mount->target.data[0] != '/' || memmem(mount->target.data, mount->target.length, "..", 2))
+	if (mount->target.data[0] != '/' ||
+	    memmem(mount->target.data, mount->target.length, "..", 2))
 		return "the target of a mount is an absolute path without dots";
 	if (needs_source != !!(mount->present & DSEC_MOUNT_HAS_SOURCE))
 		return "binds and layers, and no other mounts, have a source";
 	if (mount->kind == DSEC_MOUNT_KIND_PROC && !spec_is(mount->target, "/proc"))
 		return "procfs belongs at /proc";
-	if (mount->kind == DSEC_MOUNT_KIND_TMPFS &&
-	    !(mount->present & DSEC_MOUNT_HAS_SIZE_BYTES && mount->present & DSEC_MOUNT_HAS_INODES_MAX))
+	if (mount->kind == DSEC_MOUNT_KIND_TMPFS && !(mount->present & DSEC_MOUNT_HAS_SIZE_BYTES &&
+						      mount->present & DSEC_MOUNT_HAS_INODES_MAX))
 		return "a tmpfs has a limit on bytes and on inodes";
 	return NULL;
 }
@@ -163,15 +168,16 @@ static bool has_option(const struct dsec_msg_mount *mount, const char *option)
 }
 
 /*
- * Parts of procfs that tell of the host or act on it. The ids and namespaces of a sandbox keep it from most
- * of them already; this is the second line. What this kernel does not have need not be hidden.
+ * Parts of procfs that tell of the host or act on it. The ids and namespaces of a sandbox keep it
+ * from most of them already; this is the second line. What this kernel does not have need not be
+ * hidden.
  */
 static const char *check_proc(const struct dsec_msg_spawn *spec)
 {
 	static const char *const hidden[] = {
-		"/proc/acpi",	    "/proc/asound",	"/proc/kcore",	      "/proc/keys",
-		"/proc/key-users",  "/proc/kmsg",	"/proc/kpagecgroup",  "/proc/kpagecount",
-		"/proc/kpageflags", "/proc/sched_debug", "/proc/scsi",	      "/proc/timer_list",
+		"/proc/acpi",	     "/proc/asound",	  "/proc/kcore",       "/proc/keys",
+		"/proc/key-users",   "/proc/kmsg",	  "/proc/kpagecgroup", "/proc/kpagecount",
+		"/proc/kpageflags",  "/proc/sched_debug", "/proc/scsi",	       "/proc/timer_list",
 		"/proc/vmallocinfo",
 	};
 	static const char *const guarded[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
@@ -233,7 +239,13 @@ static const char *check_privileges(const struct dsec_msg_spawn *spec)
 /* Limits that a process would else inherit from the launcher. */
 static const char *check_rlimits(const struct dsec_msg_spawn *spec)
 {
-	enum { CORE = 4, NPROC = 6, NOFILE = 7, MEMLOCK = 8, MSGQUEUE = 12 };
+	enum {
+		CORE = 4,
+		NPROC = 6,
+		NOFILE = 7,
+		MEMLOCK = 8,
+		MSGQUEUE = 12
+	};
 	uint32_t needed = 1u << CORE | 1u << NPROC | 1u << NOFILE | 1u << MEMLOCK | 1u << MSGQUEUE;
 	struct dsec_list rlimits = spec->rlimits;
 	struct dsec_bytes item;
@@ -255,7 +267,8 @@ static const char *check_program(const struct dsec_msg_spawn *spec)
 	return spec->env.count ? "PID 1 of a sandbox has no environment" : NULL;
 }
 
-/* 0, 1 and 2 lead nowhere; 3 is the listening socket, at the name that is derived from the object's. */
+/* 0, 1 and 2 lead nowhere; 3 is the listening socket, at the name that is derived from the
+ * object's. */
 static struct failure check_descriptors(const struct dsec_msg_spawn *spec, const char *key)
 {
 	struct dsec_list descriptors = spec->descriptors;

@@ -1,7 +1,7 @@
 /*
- * What the launcher insists on, whatever an edge asks: every namespace new, ids from a range of sandboxes
- * alone, no capability beyond a fixed set, a filter of system calls, /proc without what leads out. A
- * request that lacks any of it is refused before anything is made.
+ * What the launcher insists on, whatever an edge asks: every namespace new, ids from a range of
+ * sandboxes alone, no capability beyond a fixed set, a filter of system calls, /proc without what
+ * leads out. A request that lacks any of it is refused before anything is made.
  */
 #ifndef LAUNCHER_SPEC_H
 #define LAUNCHER_SPEC_H
@@ -10,11 +10,11 @@
 #include "frame.h"
 
 /* docker's default capabilities without MKNOD, NET_RAW, SYS_CHROOT and AUDIT_WRITE. */
-#define SPEC_CAPABILITIES                                                              \
-	(UINT64_C(1) << 0 /* CHOWN */ | UINT64_C(1) << 1 /* DAC_OVERRIDE */ |          \
-	 UINT64_C(1) << 3 /* FOWNER */ | UINT64_C(1) << 4 /* FSETID */ |               \
-	 UINT64_C(1) << 5 /* KILL */ | UINT64_C(1) << 6 /* SETGID */ |                 \
-	 UINT64_C(1) << 7 /* SETUID */ | UINT64_C(1) << 8 /* SETPCAP */ |              \
+#define SPEC_CAPABILITIES                                                                          \
+	(UINT64_C(1) << 0 /* CHOWN */ | UINT64_C(1) << 1 /* DAC_OVERRIDE */ |                      \
+	 UINT64_C(1) << 3 /* FOWNER */ | UINT64_C(1) << 4 /* FSETID */ |                           \
+	 UINT64_C(1) << 5 /* KILL */ | UINT64_C(1) << 6 /* SETGID */ |                             \
+	 UINT64_C(1) << 7 /* SETUID */ | UINT64_C(1) << 8 /* SETPCAP */ |                          \
 	 UINT64_C(1) << 10 /* NET_BIND_SERVICE */ | UINT64_C(1) << 31 /* SETFCAP */)
 
 /* Longest argv and env of a spawn, as pointers. */

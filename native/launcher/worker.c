@@ -48,9 +48,11 @@ static void report_ready(struct watch *watch, uint32_t events)
 	worker_reap();
 }
 
-struct worker *worker_new(void (*done)(struct worker *worker), void *context, int items, int *report)
+struct worker *worker_new(void (*done)(struct worker *worker), void *context, int items,
+			  int *report)
 {
-	struct worker *worker = calloc(1, sizeof(*worker) + sizeof(worker->failures[0]) * (size_t)items);
+	struct worker *worker =
+		calloc(1, sizeof(*worker) + sizeof(worker->failures[0]) * (size_t)items);
 	int ends[2];
 
 	if (!worker)

@@ -1,6 +1,6 @@
 /*
- * Workers: children that do what the loop must not wait for, and report through a pipe. A child that ends
- * without a report has died.
+ * Workers: children that do what the loop must not wait for, and report through a pipe. A child
+ * that ends without a report has died.
  */
 #ifndef LAUNCHER_WORKER_H
 #define LAUNCHER_WORKER_H
@@ -24,7 +24,8 @@ struct worker {
 };
 
 /* A new worker for so many items, whose report pipe's writing end is put in `report`; or NULL. */
-struct worker *worker_new(void (*done)(struct worker *worker), void *context, int items, int *report);
+struct worker *worker_new(void (*done)(struct worker *worker), void *context, int items,
+			  int *report);
 /* Waits for the report of `pid`; the writing end is closed here. */
 void worker_start(struct worker *worker, pid_t pid, int report);
 /* Undoes worker_new() when no child came of it. */

@@ -1,6 +1,6 @@
 /*
- * Stands in aether's place in tests of the launcher. It answers one line on each connection: what it, or a
- * process of a session, may do. What a test believes it checks from the host.
+ * Stands in aether's place in tests of the launcher. It answers one line on each connection: what
+ * it, or a process of a session, may do. What a test believes it checks from the host.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Shows tests what is in the launcher's pinned namespace: each path, of the directories that it keeps. */
+/* Shows tests what is in the launcher's pinned namespace: each path, of the directories that it
+ * keeps. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -82,6 +82,14 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
     expect(status.get('Seccomp_filters')).toBe('1');
   });
 
+  it('has its filter also where set-user-id programs keep their meaning', async () => {
+    const { pid } = await spawn((spec) => ({ ...spec, noNewPrivileges: false }));
+    const status = statusOf(pid);
+    expect(status.get('NoNewPrivs')).toBe('0');
+    expect(status.get('Seccomp')).toBe('2');
+    expect(status.get('CapPrm')).toBe('0000000000000000');
+  });
+
   it('keeps the capabilities that it is given, in every set', async () => {
     const kept = 2n ** 0n + 2n ** 7n;
     const { pid } = await spawn((spec) => ({ ...spec, capabilities: Number(kept) }));

@@ -38,10 +38,10 @@ import {
 import { type Digest, digestOfHex, MIB } from '@dsec/std';
 import { openWorkshop } from './erofs-world.ts';
 
-const PROGRAMS = ['dsec-launcher', 'launcher_pid1', 'launcher_pinned'].map(
+const PROGRAMS = ['dsec-launcher', 'aether', 'launcher_pid1', 'launcher_pinned'].map(
   (name) => `build/${name}`,
 );
-const NATIVE = new URL('../../native', import.meta.url).pathname;
+export const NATIVE = new URL('../../native', import.meta.url).pathname;
 export const LAUNCHER = join(NATIVE, 'build/dsec-launcher');
 
 /** Of PID 1: the last id of its range, so that sessions have all others. */
@@ -106,7 +106,13 @@ export function buildNative(): void {
   });
 }
 
-export function openLauncherWorld(options: { readonly seccomp: Uint8Array }): LauncherWorld {
+export interface WorldOptions {
+  readonly seccomp: Uint8Array;
+  /** Name of the program in native/build that is PID 1; default the stand-in for aether. */
+  readonly agent?: string;
+}
+
+export function openLauncherWorld(options: WorldOptions): LauncherWorld {
   const stateRoot = mkdtempSync(join(tmpdir(), 'dsec-launcher-'));
   const edgeId = `t${randomBytes(5).toString('hex')}`;
   const workshop = openWorkshop();
@@ -116,7 +122,7 @@ export function openLauncherWorld(options: { readonly seccomp: Uint8Array }): La
 
   const start = async (crashPoint?: string): Promise<RunningLauncher> => {
     epoch += 1;
-    const child = spawn(LAUNCHER, argumentsOf(stateRoot, edgeId), {
+    const child = spawn(LAUNCHER, argumentsOf(stateRoot, edgeId, options.agent), {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: crashPoint === undefined ? {} : { DSEC_CRASH_POINT: crashPoint },
     });
@@ -190,9 +196,9 @@ export function openLauncherWorld(options: { readonly seccomp: Uint8Array }): La
   };
 }
 
-const argumentsOf = (stateRoot: string, edgeId: string) => [
+const argumentsOf = (stateRoot: string, edgeId: string, agent = 'launcher_pid1') => [
   ...['--state-root', stateRoot, '--edge-id', edgeId, '--edge-uid', '0'],
-  ...['--aether', join(NATIVE, 'build/launcher_pid1')],
+  ...['--aether', join(NATIVE, 'build', agent)],
 ];
 
 export async function mountLayers(client: LauncherClient, layers: readonly TestLayer[]) {
