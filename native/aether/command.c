@@ -30,10 +30,14 @@ static struct command *find(struct dsec_bytes id)
 	return command;
 }
 
-/* The keeper reads what still comes. */
+/* After a cut, and not before aether has its share, the keeper reads what still comes. */
 static void on_output_ended(struct source *source)
 {
+	struct command *command = container_of(source->stream, struct command, stream);
+
 	watch_close(&source->watch);
+	if (command->was_cut && command->outlets[0].ended && command->outlets[1].ended)
+		process_order(&command->process, ORDER_DRAIN, 0);
 }
 
 void command_started(struct command *command)
@@ -112,9 +116,9 @@ static void on_grace(struct timer *timer)
 {
 	struct command *command = container_of(timer, struct command, grace);
 
+	command->was_cut = true;
 	for (int i = 0; i < 2; i++)
 		source_cut(&command->process.outputs[i]);
-	process_order(&command->process, ORDER_DRAIN, 0);
 }
 
 static void free_command(struct command *command)

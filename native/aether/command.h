@@ -41,6 +41,7 @@ struct command {
 	bool exit_sent;
 	uint8_t turn; /* the output that may send first */
 	bool timed_out;
+	bool was_cut;		 /* its outputs end before their end of file */
 	struct process process;	 /* its own, unless it runs in a session */
 	struct session *session; /* NULL when it does not, or when that has ended */
 	bool of_session;

@@ -31,6 +31,7 @@ static struct {
 	bool draining;
 	bool released;
 	bool leader_ended;
+	uint64_t held; /* signals that wait for the command's start; bit n-1 is signal n */
 	pid_t leader;
 } keeper;
 
@@ -70,6 +71,10 @@ static void take_failure(void)
 		fail(&failure);
 	}
 	report(&(struct report){ .kind = REPORT_STARTED, .leader = keeper.leader });
+	for (int signal = 1; signal <= SIGNAL_MAX; signal++) {
+		if (keeper.held >> (signal - 1) & 1)
+			kill(keeper.leader, signal);
+	}
 }
 
 /* Reaps what ended. Ends the keeper when nothing is left. */
@@ -134,6 +139,13 @@ static void kill_tree(pid_t spared)
 
 static void obey(const struct order *order)
 {
+	bool is_signal = order->kind <= ORDER_SIGNAL_BELOW && order->signal != SIGKILL;
+
+	if (is_signal && keeper.failure_fd >= 0) {
+		/* Until its exec the leader ignores signals, as aether does. */
+		keeper.held |= UINT64_C(1) << (order->signal - 1);
+		return;
+	}
 	switch (order->kind) {
 	case ORDER_SIGNAL_LEADER:
 		/* Not yet waited for, so the number is still the leader's. */
@@ -258,7 +270,7 @@ static void own_stdio(const struct start *start)
 		if (start->stdio[i] < 0 || fstat(start->stdio[i], &status))
 			continue;
 		if ((S_ISFIFO(status.st_mode) || start->terminal >= 0) &&
-		    fchown(start->stdio[i], uid, start->terminal >= 0 ? status.st_gid : gid)) {
+		    fchown(start->stdio[i], uid, start->terminal >= 0 ? (gid_t)-1 : gid)) {
 			/* Not ours to give: the command can still use the descriptor itself. */
 			continue;
 		}

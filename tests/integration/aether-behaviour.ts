@@ -116,6 +116,12 @@ function describeStreams(sh: Shell): void {
     await until(async () => (await sh(`test -e ${file} && rm ${file}`)).exitCode === 0, file);
   });
 
+  test('nothing of the command is lost when its window is full at its end', async () => {
+    const text = 'head -c 110000 /dev/zero; (sleep 2; echo late) & exit 0';
+    const result = await sh(text, { windowBytes: 65_536, delayMs: 400 });
+    expect([result.stdout.length, result.stdoutBytes]).toEqual([110_000, 110_000]);
+  });
+
   test('/dev/stdout and /dev/stderr can be opened anew', async () => {
     const result = await sh('echo one > /dev/stdout; echo two > /dev/stderr');
     expect([result.stdout.toString(), result.stderr.toString()]).toEqual(['one\n', 'two\n']);

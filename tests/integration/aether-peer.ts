@@ -252,6 +252,8 @@ export interface CommandOptions extends Partial<Omit<ExecStartFields, 'env'>> {
   readonly env?: string[];
   /** Written to standard input, which then ends. */
   readonly input?: Uint8Array | string;
+  /** Waits so long before it acknowledges anything. */
+  readonly delayMs?: number;
   /** False: what arrives is counted, not kept. */
   readonly keep?: boolean;
 }
@@ -269,7 +271,7 @@ export function commandId(): string {
 }
 
 export function startFields(options: CommandOptions): ExecStartFields {
-  const { input, keep: _, env = [], ...rest } = options;
+  const { input, keep: _, delayMs: __, env = [], ...rest } = options;
   return {
     execId: commandId(),
     stdinOpen: input !== undefined,
@@ -327,6 +329,9 @@ export async function follow(
         feed(frame.fields.stdinCredit);
       } else if (frame.type === 'stdout' || frame.type === 'stderr') {
         if (options.keep !== false) kept[frame.type].push(Buffer.from(frame.data));
+        if (options.delayMs !== undefined && frame.offset === 0) {
+          await new Promise((resolve) => setTimeout(resolve, options.delayMs));
+        }
         if (frame.data.byteLength > 0)
           acknowledge(frame.type, frame.offset + frame.data.byteLength);
       } else if (frame.type === 'credit') {
