@@ -85,6 +85,8 @@ export function openDatabase(path: string): Sqlite {
 }
 
 function prepare(db: Sqlite): void {
+  // Before the first write: a file of somebody else stays as it is.
+  checkOwner(db);
   if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal') {
     throw new DsecError(
       'unsupported',
@@ -94,16 +96,20 @@ function prepare(db: Sqlite): void {
   db.pragma('synchronous = FULL');
   db.pragma(`journal_size_limit = ${64 * MIB}`);
   db.transaction(() => {
-    const version = db.pragma('user_version', { simple: true });
-    const application = db.pragma('application_id', { simple: true });
-    if (version === 0 && isEmpty(db)) {
-      db.exec(SCHEMA);
-      db.pragma(`application_id = ${APPLICATION_ID}`);
-      db.pragma(`user_version = ${SCHEMA_VERSION}`);
-    } else if (application !== APPLICATION_ID || version !== SCHEMA_VERSION) {
-      throw new DsecError('unsupported', 'the store file is of another program or version');
-    }
+    if (checkOwner(db) === 'ours') return;
+    db.exec(SCHEMA);
+    db.pragma(`application_id = ${APPLICATION_ID}`);
+    db.pragma(`user_version = ${SCHEMA_VERSION}`);
   }).immediate();
+}
+
+/** Throws `unsupported` when the file is of another program or version. */
+function checkOwner(db: Sqlite): 'ours' | 'empty' {
+  const version = db.pragma('user_version', { simple: true });
+  const application = db.pragma('application_id', { simple: true });
+  if (version === 0 && isEmpty(db)) return 'empty';
+  if (application === APPLICATION_ID && version === SCHEMA_VERSION) return 'ours';
+  throw new DsecError('unsupported', 'the store file is of another program or version');
 }
 
 function isEmpty(db: Sqlite): boolean {

@@ -57,7 +57,9 @@ describe('SQLite store as a file', () => {
     const foreign = new Database(path);
     foreign.exec('CREATE TABLE t (a)');
     foreign.close();
+    const before = readFileSync(path);
     await expect(openSqliteStore({ path })).rejects.toMatchObject({ code: 'unsupported' });
+    expect(readFileSync(path).equals(before)).toBe(true);
 
     const newer = join(directory, 'newer.db');
     await (await openSqliteStore({ path: newer })).close();
