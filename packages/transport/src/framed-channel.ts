@@ -128,7 +128,12 @@ export function createFramedChannel<P extends FrameProtocol>(
     async end(signal) {
       await outbox.flushed(signal);
       outbox.fail(new DsecError('unavailable', 'the channel has ended'));
-      await new Promise<void>((resolve) => duplex.end(resolve));
+      await new Promise<void>((resolve, reject) => {
+        duplex.end((cause?: Error | null) => {
+          if (!cause) return resolve();
+          reject(ended ?? new DsecError('unavailable', 'the connection was lost', { cause }));
+        });
+      });
     },
     close: (error = new DsecError('cancelled', 'the channel was closed')) => close(error),
     closed,

@@ -110,6 +110,15 @@ describe('framed channel', () => {
     expect(ended).toBe(true);
   });
 
+  it('does not take a connection that fails at its end for one that ended', async () => {
+    const failing = new Duplex({
+      read() {},
+      write: (_chunk, _encoding, done) => done(),
+      final: (done) => done(new Error('broken pipe')),
+    });
+    await expect(channelOn(failing, 'client').end()).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
   it('writes the frames of one turn in one call', async () => {
     const writes: number[] = [];
     const duplex = new Duplex({
