@@ -42,7 +42,10 @@ function report(thrown: unknown): number {
   return error.exitCode;
 }
 
-/** A reader that has seen enough (`| head`) ends us as SIGPIPE ends other programs; a full disk is an error. */
+/**
+ * A reader that has seen enough (`| head`) ends us as SIGPIPE ends other programs; a full disk is an
+ * error.
+ */
 function endWithoutReader(thrown: NodeJS.ErrnoException): void {
   const isGone = thrown.code === 'EPIPE';
   const error = asDsecError(thrown);

@@ -15,8 +15,9 @@ export interface StatePaths {
 }
 
 /**
- * Where state lives: the option, else `DSEC_STATE`, else `/var/lib/dsec` for root and the XDG data directory for others.
- * An empty variable counts as none. `invalid-argument` for an empty option, which would mean the working directory.
+ * Where state lives: the option, else `DSEC_STATE`, else `/var/lib/dsec` for root and the XDG data
+ * directory for others. An empty variable counts as none. `invalid-argument` for an empty option, which
+ * would mean the working directory.
  */
 export function resolveStatePaths(stateOption: string | undefined): StatePaths {
   if (stateOption === '') throw new DsecError('invalid-argument', '--state takes a directory');
