@@ -170,7 +170,11 @@ const ExecStarted = message('exec-started', {
   stdinCredit: u64(3),
 });
 
-/** Sent after the last byte of both outputs. Either `exitCode` or `signal`, taken from wait4. */
+/**
+ * Sent after the last byte of both outputs: the one before their end of file or, where processes that
+ * outlive the command hold them open, the last one that was there a moment after its end. Either
+ * `exitCode` or `signal`, taken from wait4.
+ */
 const ExecExit = message('exec-exit', {
   execId: identifier(1),
   exitCode: optional(u8(2)),
