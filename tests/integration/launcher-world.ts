@@ -119,57 +119,20 @@ export function openLauncherWorld(options: WorldOptions): LauncherWorld {
   const running: RunningLauncher[] = [];
   let epoch = 0;
   mkdirSync(join(stateRoot, 'layers'));
-
-  const start = async (crashPoint?: string): Promise<RunningLauncher> => {
-    epoch += 1;
-    const child = spawn(LAUNCHER, argumentsOf(stateRoot, edgeId, options.agent), {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: crashPoint === undefined ? {} : { DSEC_CRASH_POINT: crashPoint },
-    });
-    const ended = once(child, 'exit').then(() => {});
-    const exited: ExitedObject[] = [];
-    const socketPath = join(stateRoot, 'run/launcher.sock');
-    const client = await until('the launcher listens', () =>
-      child.exitCode === null && child.signalCode === null
-        ? connectLauncher({
-            socketPath,
-            edgeId,
-            epoch,
-            onExited: (message) => exited.push(message),
-          }).catch(() => undefined)
-        : Promise.reject(new Error('the launcher has ended')),
-    );
-    const launcher = {
-      client,
-      process: child,
-      exited,
-      ended,
-      async kill() {
-        child.kill('SIGKILL');
-        await ended;
-      },
-    };
-    running.push(launcher);
-    return launcher;
-  };
-
-  const leftovers = () => [
-    ...cgroupDirectories(edgeId).flatMap((directory) =>
-      groupsIn(directory).filter((path) => !basename(path).startsWith('pool-')),
-    ),
-    ...list(join(stateRoot, 'run/sb')),
-    ...pinnedPaths(stateRoot).filter((path) => /^\/uppers\/|\/users\//.test(path)),
-  ];
-
   return {
     stateRoot,
     edgeId,
-    start,
+    async start(crashPoint) {
+      epoch += 1;
+      const launcher = await startLauncher({ ...options, stateRoot, edgeId, epoch, crashPoint });
+      running.push(launcher);
+      return launcher;
+    },
     connect() {
       epoch += 1;
       return connectLauncher({ socketPath: join(stateRoot, 'run/launcher.sock'), edgeId, epoch });
     },
-    leftovers,
+    leftovers: () => leftoversOf(stateRoot, edgeId),
     buildLayer(fill) {
       const { metaPath, blobPath } = workshop.build(fill);
       const hex = createHash('sha256').update(readFileSync(metaPath)).digest('hex');
@@ -194,6 +157,49 @@ export function openLauncherWorld(options: WorldOptions): LauncherWorld {
       workshop.remove();
     },
   };
+}
+
+interface StartOptions extends WorldOptions {
+  readonly stateRoot: string;
+  readonly edgeId: string;
+  readonly epoch: number;
+  readonly crashPoint: string | undefined;
+}
+
+async function startLauncher(options: StartOptions): Promise<RunningLauncher> {
+  const { stateRoot, edgeId, epoch, crashPoint, agent } = options;
+  const child = spawn(LAUNCHER, argumentsOf(stateRoot, edgeId, agent), {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: crashPoint === undefined ? {} : { DSEC_CRASH_POINT: crashPoint },
+  });
+  const ended = once(child, 'exit').then(() => {});
+  const exited: ExitedObject[] = [];
+  const onExited = (message: ExitedObject) => exited.push(message);
+  const socketPath = join(stateRoot, 'run/launcher.sock');
+  const client = await until('the launcher listens', () =>
+    child.exitCode === null && child.signalCode === null
+      ? connectLauncher({ socketPath, edgeId, epoch, onExited }).catch(() => undefined)
+      : Promise.reject(new Error('the launcher has ended')),
+  );
+  return {
+    client,
+    process: child,
+    exited,
+    ended,
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function leftoversOf(stateRoot: string, edgeId: string): string[] {
+  const groups = cgroupDirectories(edgeId).flatMap((directory) => groupsIn(directory));
+  return [
+    ...groups.filter((path) => !basename(path).startsWith('pool-')),
+    ...list(join(stateRoot, 'run/sb')),
+    ...pinnedPaths(stateRoot).filter((path) => /^\/uppers\/|\/users\//.test(path)),
+  ];
 }
 
 const argumentsOf = (stateRoot: string, edgeId: string, agent = 'launcher_pid1') => [

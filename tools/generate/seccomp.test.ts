@@ -13,18 +13,19 @@ const HEADERS = [
 ].filter((path) => existsSync(path));
 
 describe('the table of system calls', () => {
-  it.runIf(HEADERS.length > 0)('names every call of the headers of this machine', () => {
-    const text = readFileSync(HEADERS[0] ?? '', 'utf8');
-    const calls = [...text.matchAll(/#define __NR_(\w+)\s+(\d+)/g)];
-    expect(calls.length).toBeGreaterThan(300);
-    for (const [, name, number] of calls) {
-      expect(rows.find((row) => row.name === name)?.x64, `system call ${name}`).toBe(
-        Number(number),
-      );
-    }
-  });
-  if (HEADERS.length === 0) console.warn('skipped: no linux headers to compare the table with');
-
+  it.runIf(HEADERS.length > 0)(
+    'names every call of this machine’s headers (needs linux-libc-dev)',
+    () => {
+      const text = readFileSync(HEADERS[0] ?? '', 'utf8');
+      const calls = [...text.matchAll(/#define __NR_(\w+)\s+(\d+)/g)];
+      expect(calls.length).toBeGreaterThan(300);
+      for (const [, name, number] of calls) {
+        expect(rows.find((row) => row.name === name)?.x64, `system call ${name}`).toBe(
+          Number(number),
+        );
+      }
+    },
+  );
   it('is one table from 424 on, as the kernel has it', () => {
     for (const { name, x64, arm64 } of rows) {
       if (x64 !== undefined && x64 >= 424) expect(arm64, name).toBe(x64);

@@ -83,7 +83,9 @@ interface Waiting {
 
 type Channel = FramedChannel<LauncherFrame>;
 
-/** Connects and says hello. `unavailable` when nobody listens; `conflict` when a newer edge has taken over. */
+/**
+ * Connects and says hello. `unavailable` when nobody listens; `conflict` when a newer edge has taken over.
+ */
 export async function connectLauncher(options: LauncherClientOptions): Promise<LauncherClient> {
   const socket = connect(options.socketPath);
   const channel = createFramedChannel(socket, { protocol: LAUNCHER_FRAMES, side: 'client' });

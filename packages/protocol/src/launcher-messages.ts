@@ -195,7 +195,10 @@ const Spawn = message('spawn', {
   namespaces: u32(4, { maximum: 127 }),
   /** Of the namespace of PID 1. */
   idMaps: listOf(5, IdMap, { itemsMax: 4, bytesMax: KIB }),
-  /** Of the namespace that sessions live in; must not hold the id of PID 1 (THREATS B4). */
+  /**
+   * Of the namespace that sessions live in, which PID 1 has as descriptor 4; must not hold the id of PID 1
+   * (THREATS B4). aether is told the same map by its arguments: `--session-ids INSIDE:OUTSIDE:COUNT`.
+   */
   sessionIdMaps: listOf(6, IdMap, { itemsMax: 4, bytesMax: KIB }),
   hostname: optional(shortText(7, 63)),
   /** Absent for a service: it sees an empty root and its mounts. */
@@ -207,8 +210,8 @@ const Spawn = message('spawn', {
   cgroups: listOf(12, Cgroup, { itemsMin: 1, itemsMax: 8, bytesMax: 32 * KIB }),
   rlimits: listOf(13, Rlimit, { itemsMax: 16, bytesMax: KIB }),
   /**
-   * Bit n is capability n: bounding, permitted, effective and inheritable alike; never more than the fixed
-   * set.
+   * Bit n is capability n: bounding, permitted, effective, inheritable and ambient alike; never more than
+   * the fixed set.
    */
   capabilities: u64(14),
   noNewPrivileges: bool(15),
@@ -220,7 +223,7 @@ const Spawn = message('spawn', {
   program: optional(statePath(19)),
   argv: pathList(20, { itemsMin: 1, itemsMax: 256, itemBytesMax: 4 * KIB, bytesMax: 32 * KIB }),
   env: pathList(21, { itemsMax: 64, itemBytesMax: 4 * KIB, bytesMax: 16 * KIB }),
-  /** All that PID 1 has. */
+  /** All that PID 1 has, but for the session namespace. */
   descriptors: listOf(22, Descriptor, { itemsMin: 1, itemsMax: 16, bytesMax: 10 * KIB }),
   oomScoreAdj: i32(23, { minimum: -1000, maximum: 1000 }),
 });
@@ -239,10 +242,13 @@ const Adopt = message('adopt', {
   cgroups: listOf(5, Cgroup, { itemsMin: 1, itemsMax: 8, bytesMax: 32 * KIB }),
 });
 
-/** Kills every process of the object. `done` comes when its life directory is empty. */
+/** Kills every process of the object, known or not. `done` comes when its life directory is empty. */
 const Kill = message('kill', objectKey);
 
-/** Removes all that bears the name of a dead object. `done` means that nothing is left. */
+/**
+ * Removes all that bears the name of a dead object, known or not. `done` means that nothing is left;
+ * `state-conflict`, that it runs.
+ */
 const Release = message('release', objectKey);
 
 const Exit = {
