@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What DSec takes from the distribution, and why. `tools/bootstrap.mjs` reads these two tables and nothing else does
- * the installing: a part that needs a program adds a row here.
+ * What DSec takes from the distribution, and why. `tools/bootstrap.mjs` reads these two tables and
+ * nothing else does the installing: a part that needs a program adds a row here.
  */
 
 /**
@@ -61,16 +61,24 @@ export const PACKAGES = [
     backports: ['debian-12'],
     why: 'runs the lab guest',
   },
+  {
+    name: 'e2fsprogs',
+    need: 'test',
+    why: 'makes the disks of the lab guest, and scratch disks of tests',
+  },
+  { name: 'zstd', need: 'test', command: 'zstd', why: 'unpacks the kernel of the lab guest' },
 ];
 
 /**
- * @typedef {object} UnpackedRow Packages that are downloaded and unpacked under `.cache/<name>`, never installed.
+ * @typedef {object} UnpackedRow Packages that are downloaded and unpacked under `.cache/<name>`, never
+ *   installed.
  * @property {string} name The folder below `.cache/`: `root/` holds the files, `bin/` a wrapper per program.
  * @property {string} package The package.
  * @property {string} why What it is for.
  * @property {boolean} [libraries] Also unpacks those of its dependencies that the host does not have.
  * @property {readonly string[]} [programs] Paths of programs in it that get a wrapper.
- * @property {readonly string[]} [versionOf] The program among them that prints the version, and its arguments.
+ * @property {readonly string[]} [versionOf] The program among them that prints the version, and its
+ *   arguments.
  * @property {readonly string[]} [arch] As above.
  */
 
