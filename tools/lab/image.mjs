@@ -4,6 +4,12 @@ import { run } from '../bootstrap/run.mjs';
 import { LabUnavailable } from './failure.mjs';
 
 const TIMEOUT_MS = 300_000;
+/** Where the programs of this file come from. */
+const PACKAGES = new Map([
+  ['mke2fs', 'e2fsprogs'],
+  ['du', 'coreutils'],
+  ['cp', 'coreutils'],
+]);
 
 /**
  * Makes a disk image (ext4, no journal: it lives for one boot) that holds a copy of a folder. The file is
@@ -43,7 +49,9 @@ async function output(command, args) {
   // mke2fs is in sbin, which is not in everybody's PATH.
   const env = { LC_ALL: 'C', PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
   const result = await run(command, args, { env, timeoutMs: TIMEOUT_MS });
-  if (result.code === 127) throw new LabUnavailable(`the lab needs ${command}: ${result.tail}`);
+  if (result.code === 127) {
+    throw new LabUnavailable(`the lab needs ${command} (package ${PACKAGES.get(command)})`);
+  }
   if (result.code !== 0) throw new Error(`${command} ${args.join(' ')}:\n${result.tail}`);
   return result.stdout;
 }
