@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // @ts-check
 /**
- * Runs the test suites: `npm test` after the bootstrap. The last line alone is `N passed, N failed, N skipped`.
+ * Runs the test suites: `npm test` after the bootstrap. The last line alone is
+ * `N passed, N failed, N skipped`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

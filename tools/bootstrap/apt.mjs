@@ -22,8 +22,10 @@ const INTERRUPTED = /dpkg was interrupted|dpkg --configure -a/i;
  * @property {(names: readonly string[]) => Promise<Map<string, string>>} installed Name → version.
  * @property {(have: string, least: string) => Promise<boolean>} isAtLeast Compares as dpkg does.
  * @property {() => Promise<void>} update Reads the archives' lists, once per run.
- * @property {(codename: string) => Promise<void>} useBackports Makes the backports suite known to the next `update`.
- * @property {(args: readonly string[], what: string) => Promise<import('./run.mjs').RunResult>} get `apt-get …`.
+ * @property {(codename: string) => Promise<void>} useBackports Makes the backports suite known to the
+ *   next `update`.
+ * @property {(args: readonly string[], what: string) => Promise<import('./run.mjs').RunResult>} get
+ *   `apt-get …`.
  */
 
 /**

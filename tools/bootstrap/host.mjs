@@ -21,8 +21,10 @@ export const NPM_MIN = [9, 0];
  * @property {string} node
  * @property {string} npm Empty when there is no npm.
  * @property {number} processors
- * @property {boolean} distributionNode Node is the distribution's own package (those are built as a shared library).
- * @property {string | undefined} nodeHeaders The prefix below which Node's own headers are, if they are there.
+ * @property {boolean} distributionNode Node is the distribution's own package (those are built as a
+ *   shared library).
+ * @property {string | undefined} nodeHeaders The prefix below which Node's own headers are, if they are
+ *   there.
  */
 
 /** @returns {Host} */
@@ -83,7 +85,8 @@ export function judgeHost(host) {
   }
   if (isBelow(host.kernel, KERNEL_MIN)) {
     faults.push(
-      `Linux ${host.kernel} is too old, DSec needs ${KERNEL_MIN.join('.')}: ${kernelRemedy(host)}, then reboot`,
+      `Linux ${host.kernel} is too old, DSec needs ${KERNEL_MIN.join('.')}: ` +
+        `${kernelRemedy(host)}, then reboot`,
     );
   }
   if (isBelow(host.node, NODE_MIN)) {

@@ -7,9 +7,9 @@ import { BootstrapFailure } from './failure.mjs';
 export const LOCK_WAIT_S = 1800;
 
 /**
- * Takes the lock file for this process, waiting for another holder. The kernel drops it with the last descriptor, so
- * a holder that is killed leaves nothing behind; commands that are given the descriptor keep the lock until they too
- * have ended, so that an orphaned `npm ci` still keeps others out.
+ * Takes the lock file for this process, waiting for another holder. The kernel drops it with the last
+ * descriptor, so a holder that is killed leaves nothing behind; commands that are given the descriptor
+ * keep the lock until they too have ended, so that an orphaned `npm ci` still keeps others out.
  *
  * @param {string} path
  * @param {(holder: string) => void} onWait Called once if somebody else holds it.

@@ -5,12 +5,13 @@ export const USAGE = `usage: node tools/bootstrap.mjs [--test] [--check]
 
 Brings this machine to a state in which DSec is built. Safe to run at any time; quick when nothing is to do.
 
-  --test    also what the tests need: a fuzzing compiler, QEMU, the EROFS oracle, the lab kernel, Python modules
+  --test    also what the tests need: a fuzzing compiler, QEMU, the EROFS oracle, Python modules
   --check   change nothing; say what is missing; exit with 1 if something is
   --help    this text
 
-exit codes: 0 ready, 1 something is missing (--check), 2 usage, 3 unfit host, 4 not root, 5 distribution packages,
-            6 offline, 7 npm or Python modules, 8 build, 9 another bootstrap holds the lock, 130 interrupted
+exit codes: 0 ready, 1 something is missing (--check), 2 usage, 3 unfit host, 4 not root,
+            5 distribution packages, 6 offline, 7 npm or Python modules, 8 build,
+            9 another bootstrap holds the lock, 130 interrupted
 `;
 
 /**

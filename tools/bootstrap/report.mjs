@@ -7,7 +7,8 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
  * @typedef {object} Report
  * @property {(line: string) => void} say A line of its own.
  * @property {(name: string) => void} start A step begins.
- * @property {(text: string) => void} note What the step does now; a line of its own where there is no terminal.
+ * @property {(text: string) => void} note What the step does now; a line of its own where there is no
+ *   terminal.
  * @property {(text: string) => void} progress The newest output of a command; shown only on a terminal.
  * @property {(summary: string) => void} done The step has ended.
  * @property {() => void} stop Ends the display, whatever was shown.

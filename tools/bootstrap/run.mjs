@@ -28,8 +28,8 @@ const KILL_GRACE_MS = 3000;
 const running = new Set();
 
 /**
- * Runs a command in a session of its own, so that it and all its children can be ended together. Never rejects:
- * the caller looks at `code`.
+ * Runs a command in a session of its own, so that it and all its children can be ended together. Never
+ * rejects: the caller looks at `code`.
  *
  * @param {string} command
  * @param {readonly string[]} args

@@ -16,8 +16,8 @@ const OPTION_FIELDS = new Map([
 ]);
 
 /**
- * The file that makes apt know a backports suite, derived from how the main archive is configured (so that a mirror
- * and its keyring are kept).
+ * The file that makes apt know a backports suite, derived from how the main archive is configured (so
+ * that a mirror and its keyring are kept).
  *
  * @param {readonly { path: string, text: string }[]} files Those of /etc/apt/sources.list and sources.list.d.
  * @param {string} codename

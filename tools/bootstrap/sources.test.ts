@@ -49,7 +49,8 @@ describe('parseOneLine', () => {
 
 describe('parseDeb822', () => {
   it('reads stanzas, keeps an embedded key and leaves out disabled ones', () => {
-    const disabled = `${DEB822.text}\nEnabled: no\nTypes: deb\nURIs: http://x.test\nSuites: a\nComponents: main\n`;
+    const stanza = 'Enabled: no\nTypes: deb\nURIs: http://x.test\nSuites: a\nComponents: main\n';
+    const disabled = `${DEB822.text}\n${stanza}`;
     const sources = parseDeb822(disabled);
     expect(sources.map(({ uri }) => uri)).toEqual([
       'http://mirror.test/debian',

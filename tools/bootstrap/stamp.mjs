@@ -26,8 +26,8 @@ export function readStamp(path) {
 }
 
 /**
- * Says on disk that a result belongs to `digest`. Written last and by rename, so that a run that is killed leaves the
- * old stamp or none.
+ * Says on disk that a result belongs to `digest`. Written last and by rename, so that a run that is
+ * killed leaves the old stamp or none.
  *
  * @param {string} path
  * @param {string} digest

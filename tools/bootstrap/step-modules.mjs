@@ -73,8 +73,8 @@ function digest(root) {
 }
 
 /**
- * Whether node_modules holds what the lock file says, by npm's own record of what it installed. So modules that a
- * developer brought with `npm install` are not thrown away.
+ * Whether node_modules holds what the lock file says, by npm's own record of what it installed. So
+ * modules that a developer brought with `npm install` are not thrown away.
  *
  * @param {string} root
  */

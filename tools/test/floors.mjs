@@ -4,8 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 export const FLOORS_FILE = 'tests/floors.json';
 
 /**
- * The least number of tests that must pass, per suite. A checked-in number shows a suite that silently runs fewer
- * tests than it used to.
+ * The least number of tests that must pass, per suite. A checked-in number shows a suite that silently
+ * runs fewer tests than it used to.
  *
  * @param {string} path
  * @returns {Map<string, number>}
@@ -27,8 +27,8 @@ export function judgeFloor(suite, passed, floors) {
   }
   if (passed >= floor) return undefined;
   return (
-    `only ${passed} tests of ${suite} passed, ${FLOORS_FILE} asks for ${floor}: find out which no longer run; ` +
-    'lower the number by hand only for tests that were removed on purpose'
+    `only ${passed} tests of ${suite} passed, ${FLOORS_FILE} asks for ${floor}: ` +
+    'find out which no longer run; lower the number by hand only for tests that were removed on purpose'
   );
 }
 

@@ -32,10 +32,12 @@ describe('parseJunit', () => {
   it('reads what pytest writes', () => {
     const xml = `<?xml version="1.0"?><testsuites><testsuite name="pytest" tests="5">
 <testcase classname="tests.test_a" name="test_ok" time="0.250" />
-<testcase classname="tests.test_a" name="test_bad[&lt;x&gt;]" time="0.1"><failure message="assert 1 == 2&#10;more">def f():
+<testcase classname="tests.test_a" name="test_bad[&lt;x&gt;]" time="0.1">
+<failure message="assert 1 == 2&#10;more">def f():
 &gt;   assert 1 == 2</failure></testcase>
 <testcase classname="tests.test_a" name="test_setup" time="0"><error message="boom" /></testcase>
-<testcase classname="tests.test_a" name="test_skip" time="0"><skipped type="pytest.skip" message="needs &quot;root&quot;">x</skipped></testcase>
+<testcase classname="tests.test_a" name="test_skip" time="0">
+<skipped type="pytest.skip" message="needs &quot;root&quot;">x</skipped></testcase>
 </testsuite></testsuites>`;
     const records = parseJunit(xml);
     expect(records.map(({ name, state }) => [name, state])).toEqual([

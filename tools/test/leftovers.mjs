@@ -69,7 +69,8 @@ function startOf(pid) {
 }
 
 /**
- * The mounts of this namespace that tests may have left behind: EROFS and overlay ones, and all below the run's folder.
+ * The mounts of this namespace that tests may have left behind: EROFS and overlay ones, and all below the
+ * run's folder.
  *
  * @param {string} folder The run's temporary folder.
  * @param {string} [mountinfo]

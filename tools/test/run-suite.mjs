@@ -23,7 +23,10 @@ const TAIL_LINES = 40;
 /** A command says with it that this machine cannot run it (EX_TEMPFAIL of sysexits.h). */
 const EXIT_UNAVAILABLE = 75;
 
-/** Runs a command in a mount namespace of its own and tells it which, so that a test sees that it may mount. */
+/**
+ * Runs a command in a mount namespace of its own and tells it which, so that a test sees that it may
+ * mount.
+ */
 const PRIVATE_MOUNTS = [
   ...['unshare', '-m', '--propagation', 'private', 'sh', '-c'],
   'DSEC_TEST_PRIVATE_MOUNTS=$(readlink /proc/self/ns/mnt) exec "$@"',
@@ -42,7 +45,8 @@ const PRIVATE_MOUNTS = [
  */
 
 /**
- * Runs the steps of a suite, then looks for what it left behind. Never rejects: whatever goes wrong is a failed test.
+ * Runs the steps of a suite, then looks for what it left behind. Never rejects: whatever goes wrong is a
+ * failed test.
  *
  * @param {Suite} suite
  * @param {RunContext} context
@@ -133,7 +137,8 @@ async function runStep(run) {
 }
 
 /**
- * Gathers the tests of one step and sees to it that a command that failed without naming a test is a failure too.
+ * Gathers the tests of one step and sees to it that a command that failed without naming a test is a
+ * failure too.
  *
  * @param {StepRun} run
  */

@@ -147,7 +147,9 @@ describe('what a suite leaves behind', () => {
     skip(!context.isRoot, 'needs root');
     const target = join(folder, 'mounted');
     mkdirSync(target);
-    const script = `mount -t tmpfs none ${target} && touch ${target}/x && echo $DSEC_TEST_PRIVATE_MOUNTS $(readlink /proc/self/ns/mnt)`;
+    const script =
+      `mount -t tmpfs none ${target} && touch ${target}/x && ` +
+      'echo $DSEC_TEST_PRIVATE_MOUNTS $(readlink /proc/self/ns/mnt)';
     const steps: SuiteStep[] = [
       { name: 'step', command: ['bash', '-c', script], counts: 'itself' },
     ];

@@ -8,18 +8,19 @@ import { join } from 'node:path';
  * @property {string} about What it shows.
  * @property {number} limitS How long it may take; ten times as much with `--long`.
  * @property {readonly SuiteStep[]} steps Run one after another.
- * @property {boolean} [privateMounts] Runs in a mount namespace of its own (needs root). DSEC_TEST_PRIVATE_MOUNTS
- *   then names it, as in `readlink /proc/self/ns/mnt`; tests that mount skip themselves elsewhere.
+ * @property {boolean} [privateMounts] Runs in a mount namespace of its own (needs root).
+ *   DSEC_TEST_PRIVATE_MOUNTS then names it, as in `readlink /proc/self/ns/mnt`; tests that mount skip
+ *   themselves elsewhere.
  */
 
 /**
  * @typedef {object} SuiteStep One command. How its tests are counted depends on `counts`.
  * @property {string} name
- * @property {readonly string[]} command It exits with 75 when this machine cannot run it, the reason in its last
- *   line.
- * @property {'itself' | 'vitest' | 'junit' | 'tap'} counts `itself`: the command is one test. `vitest`: our reporter
- *   tells on descriptor 3. `junit`: it writes XML to the file in $DSEC_TEST_JUNIT. `tap`: it prints TAP lines, or is
- *   one test if it prints none.
+ * @property {readonly string[]} command It exits with 75 when this machine cannot run it, the reason in
+ *   its last line.
+ * @property {'itself' | 'vitest' | 'junit' | 'tap'} counts `itself`: the command is one test. `vitest`:
+ *   our reporter tells on descriptor 3. `junit`: it writes XML to the file in $DSEC_TEST_JUNIT. `tap`: it
+ *   prints TAP lines, or is one test if it prints none.
  * @property {(root: string) => string | undefined} [absent] Why there is nothing to run here, if so.
  * @property {Readonly<Record<string, string>>} [env]
  */

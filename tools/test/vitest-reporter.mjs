@@ -9,7 +9,8 @@ const EVENTS_FD = 3;
 /** @typedef {import('vitest/node').Reporter} Reporter */
 
 /**
- * Tells tools/test.mjs about each test as it ends, one JSON object a line. Vitest wants a class and a default export.
+ * Tells tools/test.mjs about each test as it ends, one JSON object a line. Vitest wants a class and a
+ * default export.
  *
  * @implements {Reporter}
  */
@@ -70,7 +71,13 @@ function pathOf(module) {
   return relative(process.cwd(), module.moduleId);
 }
 
-/** @param {{ message: string, stack?: string, stacks?: readonly { file: string, line: number }[], diff?: string }} error */
+/**
+ * @param {{
+ *   message: string,
+ *   stacks?: readonly { file: string, line: number }[],
+ *   diff?: string,
+ * }} error
+ */
 function textOf(error) {
   const at = (error.stacks ?? [])
     .filter(({ file }) => !file.includes('node_modules'))

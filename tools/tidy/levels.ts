@@ -1,6 +1,6 @@
 /**
- * The levels of the packages. Imports only point to a lower number, and packages of one level do not import each
- * other. A new package gets a row here before anything else.
+ * The levels of the packages. Imports only point to a lower number, and packages of one level do not
+ * import each other. A new package gets a row here before anything else.
  */
 export const LEVELS: ReadonlyMap<string, number> = new Map(
   Object.entries({

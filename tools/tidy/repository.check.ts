@@ -33,7 +33,8 @@ describe('house rules', () => {
     const where = stderr.split('\n').filter((line) => line.includes(': error: '));
     const files = new Set(where.map((line) => line.split(':')[0]));
     throw new Error(
-      `${files.size} to mend with .venv/bin/clang-format -i:\n${[...files].join('\n')}\n${where[0] ?? stderr}`,
+      `${files.size} to mend with .venv/bin/clang-format -i:\n` +
+        `${[...files].join('\n')}\n${where[0] ?? stderr}`,
     );
   });
 });

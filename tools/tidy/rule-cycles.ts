@@ -45,7 +45,10 @@ export const noPackageCycles: Rule = {
   },
 };
 
-/** Every circle that a depth-first walk closes. The trail is a list and not the call stack, so deep graphs are fine. */
+/**
+ * Every circle that a depth-first walk closes. The trail is a list and not the call stack, so deep graphs
+ * are fine.
+ */
 export function circlesOf(next: ReadonlyMap<string, readonly string[]>): string[][] {
   const circles: string[][] = [];
   const state = new Map<string, 'open' | 'done'>();

@@ -57,7 +57,9 @@ export const importsResolve: Rule = {
       findings.push({
         path: edge.from,
         line: edge.line,
-        message: `${edge.specifier} leads nowhere: name the file with its ending, or what the package exports`,
+        message:
+          `${edge.specifier} leads nowhere: ` +
+          'name the file with its ending, or what the package exports',
       });
     }
     return { looked: graph.importCount, findings };

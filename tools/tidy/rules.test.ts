@@ -353,7 +353,7 @@ function programOf(name: string): Texts {
 function typesInJsdoc(): Texts {
   return {
     'tools/run.mjs':
-      "// @ts-check\nimport './step.mjs';\n/** @param {import('./types.mjs').A} a */\nexport function f(a) {}\n",
+      "import './step.mjs';\n/** @param {import('./types.mjs').A} a */\nexport function f(a) {}\n",
     'tools/types.mjs': '/** @typedef {number} A */\nexport {};\n',
   };
 }
