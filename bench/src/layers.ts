@@ -38,8 +38,10 @@ interface Contestant {
 }
 
 /**
- * Writing a layer of about 500 MB: our writer from a tar, a compressed tar and a directory, against mkfs.erofs of the
- * distribution and against unpacking the compressed tar. All contestants take turns, so that drift hits all alike.
+ * Writing a layer of about 500 MB: our writer from a tar, a compressed tar and a directory, against
+ * mkfs.erofs of the
+ * distribution and against unpacking the compressed tar. All contestants take turns, so that drift
+ * hits all alike.
  */
 export async function benchLayers({ runs, say }: BenchOptions): Promise<BenchReport> {
   const machine = describeMachine();
@@ -70,10 +72,10 @@ export async function benchLayers({ runs, say }: BenchOptions): Promise<BenchRep
         ...layer.metrics,
       ],
       notes: [
-        `input: ${formatBytes(input.contentBytes)} in ${input.entries} entries, tar of ${formatBytes(input.tarBytes)}`,
+        `input: ${formatBytes(input.contentBytes)} in ${input.entries} entries`,
         `peers: ${mkfsVersion}; ${execFileSync('tar', ['--version'], { encoding: 'utf8' }).split('\n')[0]}`,
         'our figures are whole commands: Node, both processes, digests of all data and fsync included',
-        'mkfs.erofs with 64 KiB chunks and a separate blob, as our format has; it neither hashes for names nor syncs',
+        'mkfs.erofs writes 64 KiB chunks and a separate blob, as our format has; it does not sync',
       ],
     };
   } finally {
@@ -242,7 +244,10 @@ function temporaryMetrics(temporaryBytes: readonly number[], layer: InspectedLay
   return [metric('layers.write.tar.temporary_beyond_layer_mib', 'MiB', 'lower', beyond, 64)];
 }
 
-/** Size of the layer, share of its metadata, and the time to mount it (a detached mount, made and closed again). */
+/**
+ * Size of the layer, share of its metadata, and the time to mount it (a detached mount, made and
+ * closed again).
+ */
 async function inspectLayer(input: Input, scratch: string, runs: number): Promise<InspectedLayer> {
   const state = join(scratch, 'state');
   await measureProcess([

@@ -78,7 +78,10 @@ export function metric(
   };
 }
 
-/** The nearest-rank percentile of values in ascending order; the 50th of an even count is the mean of the middle two. */
+/**
+ * The nearest-rank percentile of values in ascending order; the 50th of an even count is the mean
+ * of the middle two.
+ */
 export function percentile(sorted: readonly number[], percent: number): number {
   if (percent === 50 && sorted.length % 2 === 0 && sorted.length > 0) {
     const upper = sorted.length / 2;
@@ -96,8 +99,8 @@ export function ratios(ours: readonly number[], theirs: readonly number[]): numb
 export function renderReport(report: BenchReport): string {
   const { machine } = report;
   const lines = [
-    `${report.bench}: ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryMib} MiB, Linux ${machine.kernel}, ` +
-      `${machine.distribution}, Node ${machine.node}, load ${machine.load1}`,
+    `${report.bench}: ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryMib} MiB, ` +
+      `Linux ${machine.kernel}, ${machine.distribution}, Node ${machine.node}, load ${machine.load1}`,
     `upper: ${report.upper}; protections: ${report.protections.join(', ') || 'none (no sandbox runs)'}`,
     '',
     row('metric', 'median', 'min', 'max', 'runs', 'goal'),
@@ -124,7 +127,8 @@ function row(
   runs: string,
   goal: string,
 ): string {
-  return `${name.padEnd(46)}${[median, min, max].map((v) => v.padStart(10)).join('')}${runs.padStart(6)}  ${goal}`;
+  const figures = [median, min, max].map((value) => value.padStart(10)).join('');
+  return `${name.padEnd(46)}${figures}${runs.padStart(6)}  ${goal}`;
 }
 
 function show(value: number): string {

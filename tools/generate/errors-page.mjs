@@ -8,8 +8,8 @@ export function renderErrorsPage({ ERROR_CODES }) {
 
 # Errors
 
-Every error of DSec has a code; programs decide by the code, never by the message. An HTTP response that is not a
-success has this body:
+Every error of DSec has a code; programs decide by the code, never by the message. An HTTP response that
+is not a success has this body:
 
 \`\`\`json
 {
@@ -21,8 +21,8 @@ success has this body:
 }
 \`\`\`
 
-*Retryable* means that the same request may succeed later without a change. *Exit code* is that of the command line when
-it ends with the error; \`dsec run\` and \`dsec exec\` otherwise pass on the exit code of the command inside.
+*Retryable* means that the same request may succeed later without a change. *Exit code* is that of the
+command line when it ends with the error; \`dsec run\` and \`dsec exec\` otherwise pass on the exit code of the command inside.
 
 | Code | HTTP status | Retryable | Exit code | What to do |
 |---|---|---|---|---|

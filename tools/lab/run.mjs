@@ -19,8 +19,8 @@ const USAGE = `Boots the lab guest, runs one thing in it as root, and turns it o
   --memory MIB       of the guest (2048)
   --timing           print when the guest reached what
 
-Exits with ${EXIT.unavailable} and the reason where this machine cannot run it; with ${EXIT.boot} when the guest
-died before the command ran, with ${EXIT.died} when it died while it ran.
+Exits with ${EXIT.unavailable} and the reason where this machine cannot run it; with ${EXIT.boot} when
+the guest died before the command ran, with ${EXIT.died} when it died while it ran.
 `;
 
 /** Where `tools/test.mjs` listens. */

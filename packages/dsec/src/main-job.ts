@@ -1,6 +1,8 @@
 /**
- * The main job of `npm start`: makes the example layers with the node's own tools, composes them to the root of a
- * sandbox, and says what it did. It runs itself again in a mount namespace of its own, so that the host's table stays
+ * The main job of `npm start`: makes the example layers with the node's own tools, composes them to
+ * the root of a
+ * sandbox, and says what it did. It runs itself again in a mount namespace of its own, so that the
+ * host's table stays
  * as it is. Options: `--state DIR`.
  */
 import { spawnSync } from 'node:child_process';

@@ -40,7 +40,10 @@ const NO_BORDER = {
   middle: '',
 };
 
-/** Writes an error for people on stderr: code, message, what to do. Or, with `json`, its wire form on stdout. */
+/**
+ * Writes an error for people on stderr: code, message, what to do. Or, with `json`, its wire form
+ * on stdout.
+ */
 export function printError(error: DsecError, json: boolean): void {
   if (json) {
     printJson({ error: toErrorBody(error) });

@@ -2,7 +2,10 @@ import { createLayerBuilder } from '@dsec/erofs';
 import { IMPORT_LIMITS_DEFAULT } from '@dsec/layers';
 import { assert } from '@dsec/std';
 
-/** The smallest layer there is, metadata only: what the host probe mounts to see whether the kernel takes our layers. */
+/**
+ * The smallest layer there is, metadata only: what the host probe mounts to see whether the kernel
+ * takes our layers.
+ */
 export function makeProbeLayer(): Uint8Array {
   const builder = createLayerBuilder({
     blob: {

@@ -171,7 +171,8 @@ function checkOverlay(spec: OverlaySpec): void {
 
 /**
  * Names for the kernel that live until `close`. A path is used as it is, so that mountinfo stays readable,
- * unless it is too long for fsconfig(2) or holds a backslash, which overlayfs reads as an escape in `upperdir`
+ * unless it is too long for fsconfig(2) or holds a backslash, which overlayfs reads as an escape in
+ * `upperdir`
  * and `workdir`, though not in `lowerdir+`; then it is opened, and named by its descriptor. Colons and commas
  * are plain bytes in all three.
  */

@@ -119,7 +119,10 @@ function wholeFrame(byCode: Accepted, chunk: Buffer, at: number): Taken | undefi
   return { frame: readFrame(header, payload), bytes };
 }
 
-/** The beginning of a frame of which more is to come: first its header, then its payload as far as it came. */
+/**
+ * The beginning of a frame of which more is to come: first its header, then its payload as far as
+ * it came.
+ */
 function createPartialFrame(byCode: Accepted, splitData: boolean) {
   const head = Buffer.alloc(FRAME_HEADER_BYTES);
   let headUsed = 0;

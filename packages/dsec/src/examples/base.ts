@@ -27,7 +27,8 @@ export interface DistributionBase {
 }
 
 /**
- * A root file system of this machine's own distribution (Debian or Ubuntu), made by mmdebstrap from the machine's own
+ * A root file system of this machine's own distribution (Debian or Ubuntu), made by mmdebstrap from
+ * the machine's own
  * package sources, as a tar archive in the cache. Takes about a minute the first time. Needs root.
  */
 export async function makeDistributionBase(

@@ -31,7 +31,10 @@ interface ExampleLayer {
   source(): Promise<ImportSource>;
 }
 
-/** Makes what is missing of the example layers, composes them, and shows that the result is what it should be. */
+/**
+ * Makes what is missing of the example layers, composes them, and shows that the result is what it
+ * should be.
+ */
 export async function runExample(paths: StatePaths): Promise<void> {
   for (const path of Object.values(paths)) makeStateDirectory(path);
   const scratch = mkdtempSync(join(paths.root, 'example-'));

@@ -11,7 +11,10 @@ export interface ToolOptions {
   readonly debianPackage: string;
 }
 
-/** Runs a program of the host to its end. Throws `unsupported` when it is missing and `internal` when it fails. */
+/**
+ * Runs a program of the host to its end. Throws `unsupported` when it is missing and `internal`
+ * when it fails.
+ */
 export function runTool(
   file: string,
   args: readonly string[],

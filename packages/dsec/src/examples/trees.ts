@@ -6,7 +6,8 @@ import { runTool } from './run-tool.ts';
 const EXAMPLES = fileURLToPath(new URL('../../../../examples/', import.meta.url));
 
 /**
- * Makes the example workspace below `root`: `/workspace/spans` with the working tree and the git history that the
+ * Makes the example workspace below `root`: `/workspace/spans` with the working tree and the git
+ * history that the
  * patches describe. The same patches give the same commit ids.
  */
 export async function makeWorkspaceTree(root: string, signal?: AbortSignal): Promise<void> {

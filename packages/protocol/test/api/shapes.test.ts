@@ -1,4 +1,7 @@
-/** Examples of what the shapes take and refuse; that all of them are closed and bounded is seen in openapi.test.ts. */
+/**
+ * Examples of what the shapes take and refuse; that all of them are closed and bounded is seen in
+ * openapi.test.ts.
+ */
 import {
   check,
   DoctorReport,
