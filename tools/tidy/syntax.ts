@@ -19,12 +19,15 @@ export function syntaxOf(file: RepositoryFile): ts.SourceFile {
   return tree;
 }
 
-/** Calls `visit` with every node of the file and of its JSDoc types, parents before children. */
+/** Calls `visit` with every node of the file, parents before children; in JavaScript also with JSDoc types. */
 export function walk(file: RepositoryFile, visit: (node: ts.Node) => void): void {
+  const hasTypesInComments = !file.path.endsWith('.ts');
   const enter = (node: ts.Node): void => {
     visit(node);
-    for (const comment of ts.getJSDocCommentsAndTags(node)) {
-      if (comment.parent === node) ts.forEachChild(comment, enter);
+    if (hasTypesInComments) {
+      for (const comment of ts.getJSDocCommentsAndTags(node)) {
+        if (comment.parent === node) ts.forEachChild(comment, enter);
+      }
     }
     ts.forEachChild(node, enter);
   };
