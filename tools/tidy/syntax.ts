@@ -19,7 +19,7 @@ export function syntaxOf(file: RepositoryFile): ts.SourceFile {
   return tree;
 }
 
-/** Calls `visit` with every node of the file, parents before children; in JavaScript also with JSDoc types. */
+/** Calls `visit` with every node, parents before children; in JavaScript also with types in comments. */
 export function walk(file: RepositoryFile, visit: (node: ts.Node) => void): void {
   const hasTypesInComments = !file.path.endsWith('.ts');
   const enter = (node: ts.Node): void => {
