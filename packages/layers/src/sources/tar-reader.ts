@@ -85,7 +85,8 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
       if (block === undefined && source.position === 0) throw invalid('it is empty');
       const header = block === undefined ? undefined : parseTarHeader(block);
       if (block === undefined || header === undefined) {
-        if (block !== undefined) await checkEndMark(source);
+        if (block !== undefined && headers === 0) await checkOnlyZeros(source);
+        else if (block !== undefined) await checkEndMark(source);
         if (extensions.count > 0) throw invalid('an extended header has no member after it');
         return undefined;
       }
@@ -159,6 +160,21 @@ async function readHeaderBlock(source: ByteSource): Promise<Buffer | undefined> 
     if (buffered === 0) return undefined;
   }
   return readExactly(source, TAR_BLOCK_BYTES);
+}
+
+/**
+ * An archive without members is zeros and nothing else. Images of file systems and disks begin with zeros too,
+ * also where nobody could look at them before: compressed, or in a pipe.
+ */
+async function checkOnlyZeros(source: ByteSource): Promise<void> {
+  while ((await source.fill(TAR_BLOCK_BYTES)) > 0) {
+    const bytes = source.take(source.buffered);
+    if (bytes.some((byte) => byte !== 0)) {
+      throw invalid(
+        'it begins with zeros and goes on: an image of a file system or disk, not a tar',
+      );
+    }
+  }
 }
 
 /**
