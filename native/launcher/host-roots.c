@@ -16,24 +16,18 @@
 #define PIN	   "layers.mnt"
 
 /*
- * Replaces the root of a new mount namespace by an empty tmpfs that `furnish` fills, given the
- * state root and all that is mounted below it. The state root serves as the place to stand on.
+ * Replaces the root of a new mount namespace by an empty tmpfs that `furnish` fills. The
+ * state root serves as the place to stand on.
  */
-static int enter_empty_root(int (*furnish)(int state))
+static int enter_empty_root(int (*furnish)(void))
 {
-	AUTO_CLOSE state = -1;
 	int err;
 
-	if (unshare(CLONE_NEWNS) || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return -errno;
-	state = kernel_open_tree(AT_FDCWD, host.state_path,
-				 KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
-	if (state < 0)
-		return state;
-	if (mount("dsec", host.state_path, "tmpfs", MS_NOSUID, "mode=755,size=64m") ||
+	if (unshare(CLONE_NEWNS) || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("dsec", host.state_path, "tmpfs", MS_NOSUID, "mode=755,size=64m") ||
 	    chdir(host.state_path))
 		return -errno;
-	err = furnish(state);
+	err = furnish();
 	if (err)
 		return err;
 	err = kernel_pivot_root(".", ".");
@@ -42,12 +36,11 @@ static int enter_empty_root(int (*furnish)(int state))
 	return umount2(".", MNT_DETACH) || chdir("/") ? -errno : 0;
 }
 
-static int furnish_pinned(int state)
+static int furnish_pinned(void)
 {
 	/* What the users of layers are links to. */
 	AUTO_CLOSE token = open("token", O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0400);
 
-	(void)state;
 	return token < 0 || mkdir("layers", 0700) || mkdir("uppers", 0700) ? -errno : 0;
 }
 
@@ -260,11 +253,9 @@ static int place_sysfs(void)
 	return err;
 }
 
-static int furnish_own(int state)
+static int furnish_own(void)
 {
-	static const char *const directories[] = {
-		"s", "proc", "dev", "sys", "l", "u", "m", "empty"
-	};
+	static const char *const directories[] = { "proc", "dev", "sys", "l", "u", "m", "empty" };
 	AUTO_CLOSE proc = -1;
 	AUTO_CLOSE null = -1;
 	char name[16];
@@ -282,9 +273,7 @@ static int furnish_own(int state)
 	null = open("null", O_CREAT | O_EXCL | O_CLOEXEC | O_RDONLY, 0444);
 	if (null < 0)
 		return -errno;
-	err = kernel_move_mount(state, AT_FDCWD, "s");
-	if (!err)
-		err = place_sysfs();
+	err = place_sysfs();
 	if (!err)
 		err = place_dev();
 	if (err)

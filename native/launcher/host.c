@@ -228,19 +228,20 @@ static int open_pinned_namespace(void)
 	return host.pinned < 0 ? host.pinned : 0;
 }
 
-/* What was opened on the host's mounts is opened again, on those of the new root. */
 static int settle(void)
 {
-	int err = enter_own_root();
+	int err;
 
+	host.sockets = host_open("run/sb", O_PATH | O_DIRECTORY);
+	host.start = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (host.sockets < 0 || host.start < 0)
+		return -errno;
+	err = enter_own_root();
 	if (err)
 		return err;
-	close(host.state);
-	host.state = open(HOST_STATE, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	host.sockets = host_open("run/sb", O_PATH | O_DIRECTORY);
 	host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	host.home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	return host.state < 0 || host.sockets < 0 || host.proc < 0 || host.home < 0 ? -errno : 0;
+	return host.proc < 0 || host.home < 0 ? -errno : 0;
 }
 
 static int raise_limits(void)

@@ -28,10 +28,15 @@ struct host {
 	const char *aether_path;
 	const char *edge_id;
 	uid_t edge_uid;
-	int state;     /* the state root; in the launcher's own namespace it is /s */
+	/*
+	 * The state root, where the launcher was started: what is mounted below it later is seen
+	 * through this descriptor, from whatever namespace.
+	 */
+	int state;
 	int sockets;   /* run/sb below it */
 	int listener;  /* run/launcher.sock */
 	int proc;      /* of the host, unmasked */
+	int start;     /* the mount namespace that the launcher was started in */
 	int home;      /* the launcher's own mount namespace */
 	int pinned;    /* the mount namespace of layers and uppers */
 	int aether;    /* a sealed copy, to be executed */
@@ -46,7 +51,6 @@ extern struct host host;
  * Places in the launcher's own root, which every sandbox sees a copy of until it has a root of its
  * own. HOST_LAYERS is a directory for each layer of a root, by number.
  */
-#define HOST_STATE  "/s"
 #define HOST_DEV    "/dev"
 #define HOST_SYS    "/sys"
 #define HOST_LAYERS "/l"

@@ -3,6 +3,7 @@
  * inside the root without following a symbolic link, because the image is not trusted: one in which
  * /proc is a link must not decide where procfs goes.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -193,20 +194,20 @@ static int copy_dev(struct setup *setup, const struct dsec_msg_mount *mount)
 /* Never writable: what is below the state root is the node's. */
 static int copy_bind(struct setup *setup, const struct dsec_msg_mount *mount)
 {
-	/* Not host.state, which is of the launcher's namespace. */
-	AUTO_CLOSE state = open(HOST_STATE, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	AUTO_CLOSE source = -1;
 	char path[513];
+	int copy;
 
-	(void)setup;
 	snprintf(path, sizeof(path), "%.*s", (int)mount->source.length,
 		 (const char *)mount->source.data);
-	if (state < 0)
-		return -errno;
-	source = kernel_openat2(state, path, O_PATH, 0, HOST_RESOLVE);
+	source = host_open(path, O_PATH);
 	if (source < 0)
 		return source;
-	return place_copy(source, "", KERNEL_MOUNT_RDONLY | HARMLESS | attributes_of(mount), -1);
+	/* A mount is copied only by who lives where it is. */
+	if (setns(host.start, CLONE_NEWNS))
+		return -errno;
+	copy = place_copy(source, "", KERNEL_MOUNT_RDONLY | HARMLESS | attributes_of(mount), -1);
+	return setns(setup->home, CLONE_NEWNS) ? -errno : copy;
 }
 
 static int take_layer_mount(struct setup *setup, const struct dsec_msg_mount *mount)

@@ -119,13 +119,8 @@ static int pin_upper(struct setup *setup)
 
 static int visit(struct setup *setup)
 {
-	/* The namespace that clone3 made, to come back to. */
-	AUTO_CLOSE own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	int err;
+	int err = host_visit();
 
-	if (own < 0)
-		return -errno;
-	err = host_visit();
 	if (!err)
 		err = pin_upper(setup);
 	if (!err)
@@ -135,7 +130,7 @@ static int visit(struct setup *setup)
 	if (err)
 		return err;
 	strcpy(setup->step, "layers");
-	return setns(own, 0) ? -errno : 0;
+	return setns(setup->home, CLONE_NEWNS) ? -errno : 0;
 }
 
 static int attach_layers(struct setup *setup)

@@ -139,10 +139,11 @@ static int rlimits(struct setup *setup)
 	return 0;
 }
 
-static int null(struct setup *setup)
+static int own_descriptors(struct setup *setup)
 {
 	setup->null = open(HOST_DEV "/null", O_RDWR | O_CLOEXEC);
-	return setup->null < 0 ? -errno : 0;
+	setup->home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	return setup->null < 0 || setup->home < 0 ? -errno : 0;
 }
 
 /* From here on nothing of the host is in sight; what the launcher had goes with the old root. */
@@ -229,7 +230,7 @@ static const struct {
 	{ "hostname", hostname },
 	{ "oom-score", oom_score },
 	{ "rlimits", rlimits },
-	{ "null", null },
+	{ "own-descriptors", own_descriptors },
 	{ "user-namespace", setup_user_namespace },
 	{ "layers", setup_layers },
 	{ "overlay", setup_overlay },

@@ -32,6 +32,7 @@ struct setup {
 	int session_namespace;
 	int root;
 	int null;
+	int home; /* its mount namespace, to come back to from others */
 	int upper;
 	int layers[LAYERS_MAX];
 	int layer_count;

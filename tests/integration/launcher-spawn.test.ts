@@ -1,5 +1,16 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
+import { umount } from '@dsec/linux';
 import { SANDBOX_ID_COUNT, SANDBOX_ID_FIRST, type SpawnFields } from '@dsec/protocol';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
@@ -208,6 +219,48 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
     }));
     expect(readdirSync(`/proc/${pid}/root/.dsec`)).toEqual(['bin']);
     expect(await world.ask(key, 'session write /.dsec/x')).toBe('30');
+  });
+
+  it('sees what is mounted below the state root after its start: binds and networks', async () => {
+    const place = (name: string) => join(world.stateRoot, name);
+    for (const name of ['later', 'net']) mkdirSync(place(name));
+    execFileSync('mount', ['-t', 'tmpfs', 'later', place('later')]);
+    writeFileSync(place('later/shown'), 'later');
+    writeFileSync(place('net/one'), '');
+    execFileSync('unshare', [`--net=${place('net/one')}`, 'true']);
+    try {
+      const { pid } = await spawn((spec) => ({
+        ...spec,
+        network: bytes('net/one'),
+        mounts: [
+          ...spec.mounts,
+          { kind: 'bind', target: bytes('/mnt/shown'), source: bytes('later'), flags: 0 },
+        ],
+      }));
+      expect(await world.ask(key, 'session read /mnt/shown/shown')).toBe('later');
+      expect(await world.ask(key, 'session write /mnt/shown/x')).toBe('30');
+      const network = `net:[${statSync(place('net/one')).ino}]`;
+      expect(readlinkSync(`/proc/${pid}/ns/net`)).toBe(network);
+    } finally {
+      umount(place('net/one'), { detach: true });
+      umount(place('later'), { detach: true });
+    }
+  });
+
+  it('never runs in the network of the host', async () => {
+    const place = join(world.stateRoot, 'host-net');
+    writeFileSync(place, '');
+    execFileSync('mount', ['--bind', '/proc/self/ns/net', place]);
+    try {
+      const spawning = spawn((spec) => ({ ...spec, network: bytes('host-net') }));
+      await expect(spawning).rejects.toMatchObject({
+        code: 'permission-denied',
+        details: { step: 'network' },
+      });
+    } finally {
+      umount(place, { detach: true });
+    }
+    expect(world.leftovers()).toEqual([]);
   });
 
   it.each(['proc', 'dev', 'sys', 'dev/pts'])(
