@@ -74,8 +74,18 @@ function addImport(layer: Command): void {
     .option('--platform <platform>', 'of a multi-platform image: os/architecture[/variant]')
     .option('--reference <name>', 'which image of an archive that holds several')
     .option('--overlay-upper', 'the directory is the upper of an overlay: keep its whiteouts')
-    .option('--dedup <ref...>', 'layers whose data the new one may share')
-    .option('--limit <name=value...>', 'another import limit, such as entriesMax=2000000')
+    .option(
+      '--dedup <ref>',
+      'a layer whose data the new one may share; may be repeated',
+      collect,
+      [],
+    )
+    .option(
+      '--limit <name=value>',
+      'another import limit, such as entriesMax=2000000; may be repeated',
+      collect,
+      [],
+    )
     .action(async (text: string, path: string, options: ImportFlags, command: Command) => {
       const { json, paths } = globalOptions(command);
       const ref = parseLayerRef(text);
@@ -89,8 +99,8 @@ function addImport(layer: Command): void {
           ...ref,
           source,
           signal,
-          dedup: options.dedup ?? [],
-          limits: importLimitsOf(options.limit ?? []),
+          dedup: options.dedup,
+          limits: importLimitsOf(options.limit),
           onProgress: ({ bytes, bytesTotal, entries }) =>
             progress.update(bytes, bytesTotal ?? undefined, `${entries} entries`),
         }),
@@ -102,9 +112,11 @@ function addImport(layer: Command): void {
 }
 
 interface ImportFlags extends SourceOptions {
-  readonly dedup?: string[];
-  readonly limit?: string[];
+  readonly dedup: string[];
+  readonly limit: string[];
 }
+
+const collect = (value: string, before: string[]) => [...before, value];
 
 function addVerify(layer: Command): void {
   layer

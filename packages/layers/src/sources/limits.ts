@@ -30,13 +30,13 @@ export interface ImportLimits extends BuilderLimits {
 }
 
 /**
- * Above nearly every image that people publish, and low enough that a hostile one ends early and in less than
- * 256 MiB of memory; an import needs about 300 bytes for a file and 600 for a directory. `expansionMax`:
- * software packs 2 to 20 times, and deflate cannot pass 1,032, so a limit above that would never meet a gzip
- * bomb. `zstdWindowBytesMax` is what `zstd -d` accepts by itself.
+ * Above most images that people publish, and low enough that a hostile one ends early and in less than
+ * 256 MiB of memory: an entry takes about 300 bytes, a directory 900. `expansionMax`: software packs 2 to 20
+ * times, and deflate cannot pass 1,032, so a limit above that would never meet a gzip bomb.
+ * `zstdWindowBytesMax` is what `zstd -d` accepts by itself.
  */
 export const IMPORT_LIMITS_DEFAULT: ImportLimits = {
-  entriesMax: 300_000,
+  entriesMax: 200_000,
   contentBytesMax: 128 * GIB,
   fileBytesMax: 64 * GIB,
   depthMax: 1024,

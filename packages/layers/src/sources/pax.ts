@@ -31,6 +31,8 @@ const NEWLINE = 0x0a;
 const EQUALS = 0x3d;
 const LENGTH_DIGITS_MAX = 9;
 const XATTR_PREFIX = 'SCHILY.xattr.';
+/** Global ones are copied for every member, so their number must be small. Real files have a handful. */
+const XATTRS_MAX = 256;
 const NANOSECOND_DIGITS = 9;
 
 export function emptyPaxFields(): PaxFields {
@@ -73,6 +75,12 @@ function setField(into: PaxFields, key: string, value: Buffer, scope: 'member' |
   if (key.startsWith(XATTR_PREFIX)) {
     const name = decodeXattrName(key.slice(XATTR_PREFIX.length));
     if (name === '') throw invalid('an extended attribute has no name');
+    if (into.xattrs.size >= XATTRS_MAX) {
+      throw new DsecError(
+        'import-limit',
+        `more than ${XATTRS_MAX} extended attributes in one header`,
+      );
+    }
     into.xattrs.set(name, Uint8Array.from(value));
     return;
   }

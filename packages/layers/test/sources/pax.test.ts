@@ -165,3 +165,10 @@ describe('what is refused', () => {
     expect(() => parse([[key, value]])).toThrowError(errorWith(code));
   });
 });
+
+it('ends at more attributes than a file can have a use for', () => {
+  const records = (count: number): PaxRecords =>
+    Array.from({ length: count }, (_, n) => [`SCHILY.xattr.user.${n}`, '']);
+  expect(parse(records(256), 'global').xattrs.size).toBe(256);
+  expect(() => parse(records(257), 'global')).toThrow(errorWith('import-limit', /256/));
+});
