@@ -25,6 +25,7 @@ enum {
 	COPY_BYTES_MAX = 4096,
 	/* Buffers that grew beyond this give their pages back when all is quiet. */
 	QUIET_BYTES_MAX = 4096,
+	PARTING_READS = 16,
 };
 
 static void on_ready(struct watch *watch, uint32_t events);
@@ -258,11 +259,21 @@ static bool flush(void)
 	return !failed;
 }
 
+/* Ends the link after what was put, an error most often. */
+static void part(void)
+{
+	flush();
+	failed = true;
+	/* A socket that is closed with bytes unread takes back what it sent: the error would be
+	 * lost. */
+	for (int i = 0; i < PARTING_READS && read(watch.fd, in, sizeof(in)) > 0; i++)
+		in_used = 0;
+}
+
 static void violation(const char *why)
 {
 	link_put_error(0, DSEC_ERROR_PROTOCOL, 0, why);
-	flush();
-	failed = true;
+	part();
 }
 
 /* Handles the whole frames in the buffer, as long as there is room for their answers. */
@@ -284,15 +295,15 @@ static bool take_frames(void)
 		}
 		at += (uint32_t)length;
 		length = dispatch_frame(&frame);
-		if (length == -EPROTO) {
+		if (length == -EPROTO)
 			violation(frame.type->name);
-		} else if (length) {
-			flush();
-			failed = true;
-		}
+		else if (length)
+			part();
 	}
-	memmove(in, in + at, in_used - at);
-	in_used -= at;
+	if (!failed) {
+		memmove(in, in + at, in_used - at);
+		in_used -= at;
+	}
 	return at > 0;
 }
 

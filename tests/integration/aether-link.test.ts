@@ -11,6 +11,7 @@ import {
   startFields,
   unlessError,
 } from './aether-peer.ts';
+import { isRoot } from './linux-support.ts';
 
 let aether: Aether;
 beforeAll(async () => {
@@ -159,6 +160,32 @@ describe('a violation closes the link and nothing else', () => {
     const next = await host();
     await next.ping();
     next.close();
+  });
+});
+
+describe.skipIf(!isRoot)('reseed (needs root)', () => {
+  const entropy = Buffer.alloc(64, 5);
+
+  const reseed = (link: AetherLink) =>
+    link.write(encode({ type: 'reseed', stream: 0, offset: 1, epoch: 1, fields: { entropy } }));
+
+  test('is answered when it was done', async () => {
+    const fresh = await startAether();
+    const link = await fresh.connect();
+    reseed(link);
+    // Its answer comes before that of the ping.
+    await expect(link.ping()).rejects.toMatchObject({
+      message: expect.stringContaining('reseeded'),
+    });
+    await fresh.stop();
+  });
+
+  test('ends the link when it cannot be done', async () => {
+    const fresh = await startAether({ sessions: true });
+    const link = await fresh.connect();
+    reseed(link);
+    expect(await link.closed).toMatchObject({ code: 'permission-denied' });
+    await fresh.stop();
   });
 });
 
