@@ -45,7 +45,6 @@ beforeEach(() => {
 
 const machine = () => ({
   accelerator: 'tcg' as const,
-  processors: 1,
   memoryMib: 256,
   kernel: join(folder, 'kernel'),
   initrd: join(folder, 'initrd'),

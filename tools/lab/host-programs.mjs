@@ -5,6 +5,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readFileSync,
   readlinkSync,
   realpathSync,
   symlinkSync,
@@ -21,6 +22,7 @@ const PACKAGES = [
 const LIBRARY_PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6'];
 
 const PROGRAM = /^(\/usr)?\/s?bin\/[^/]+$/;
+const NODE_SCRIPT = /\/usr\/share\/nodejs\/[\w./-]+\.js/g;
 const LIBRARY = /^(\/usr)?\/lib\/[^/]+\/[^/]+\.so[.\d]*$/;
 
 /** Folders that lead to those below `usr` since Debian and Ubuntu merged them. */
@@ -51,6 +53,17 @@ export function librariesOf(programs) {
   if (missing.length > 0) throw new Error(`libraries that this machine lacks:${missing.join()}`);
   const paths = lines.map((line) => /(?:=> )?(\/\S+) \(0x/.exec(line)?.[1]);
   return [...new Set(paths.filter((path) => path !== undefined))];
+}
+
+/**
+ * Scripts outside of Node that are part of it: Debian's own Node reads them when it starts.
+ *
+ * @param {readonly string[]} binaries Node and the library that it is in.
+ * @returns {string[]} Paths of those that are there.
+ */
+export function nodeScripts(binaries) {
+  const names = binaries.flatMap((path) => readFileSync(path, 'latin1').match(NODE_SCRIPT) ?? []);
+  return [...new Set(names)].filter((path) => existsSync(path));
 }
 
 /**

@@ -7,7 +7,7 @@ import { makeBoot } from './boot.mjs';
 import { GuestFailure } from './failure.mjs';
 import { runGuest } from './guest.mjs';
 import { bringParts } from './parts.mjs';
-import { processorsFor, qemuVersion } from './qemu.mjs';
+import { qemuVersion } from './qemu.mjs';
 import { makeRepositoryDisk } from './repository-disk.mjs';
 import { makeToolsDisk } from './tools-disk.mjs';
 
@@ -24,7 +24,6 @@ const PROBE_TIMEOUT_MS = 15_000;
  * @property {string} qemu Version.
  * @property {string} release The guest's kernel.
  * @property {'kvm' | 'tcg'} accelerator
- * @property {number} processors
  * @property {string} kernel Path.
  * @property {string} initrd Path.
  * @property {string[]} disks Paths.
@@ -56,14 +55,14 @@ export async function prepareLab(onMade) {
     initrd: join(boot.path, 'initrd'),
     disks: [tools.path, repository.path],
   };
-  const probe = () => runs({ ...lab, accelerator: 'kvm', processors: 2 });
+  const probe = () => runs({ ...lab, accelerator: 'kvm' });
   const accelerator = await chooseAccelerator(cache, qemu, probe);
-  return { ...lab, accelerator, processors: processorsFor(qemu, accelerator) };
+  return { ...lab, accelerator };
 }
 
 /**
  * Runs one job. A guest that dies before its job starts is booted again, and `job.stderr` says so: software
- * emulation of two processors is not without faults.
+ * emulation is not without faults.
  *
  * @param {Lab} lab
  * @param {number} memoryMib

@@ -11,7 +11,7 @@ try {
     process.stdout.write(`lab: ${name.padEnd(24)}${took}\n`);
   });
   const tookMs = performance.now() - startedMs;
-  const machine = `QEMU ${lab.qemu}, ${lab.accelerator}, ${lab.processors} processors`;
+  const machine = `QEMU ${lab.qemu}, ${lab.accelerator}`;
   const took = `${(tookMs / 1000).toFixed(1)} s`;
   process.stdout.write(`lab: ready in ${took}: Linux ${lab.release} on ${machine}\n`);
 } catch (error) {

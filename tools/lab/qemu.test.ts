@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
-import { PORTS, processorsFor, qemuArguments } from './qemu.mjs';
+import { PORTS, qemuArguments } from './qemu.mjs';
 
 const machine = {
   accelerator: 'tcg',
-  processors: 2,
   memoryMib: 2048,
   kernel: '/c/kernel',
   initrd: '/c/initrd',
@@ -33,13 +32,4 @@ it('numbers the ports in the order that the guest names', () => {
 it('ties a terminal only where there is one', () => {
   expect(qemuArguments(machine).join(' ')).not.toContain('virtconsole');
   expect(qemuArguments({ ...machine, terminal: true }).join(' ')).toContain('virtconsole');
-});
-
-it.each([
-  ['7.2.22', 'tcg', 1],
-  ['8.2.2', 'tcg', 1],
-  ['10.0.2', 'tcg', 2],
-  ['7.2.22', 'kvm', 2],
-] as const)('gives a guest of QEMU %s on %s %i processors', (version, accelerator, processors) => {
-  expect(processorsFor(version, accelerator)).toBe(processors);
 });

@@ -16,13 +16,19 @@ import {
 import { join } from 'node:path';
 import { loadModules, partPath } from './boot.mjs';
 import { cached, keyOf } from './cache.mjs';
-import { copyFiles, hostPrograms, librariesOf, makeSkeleton } from './host-programs.mjs';
+import {
+  copyFiles,
+  hostPrograms,
+  librariesOf,
+  makeSkeleton,
+  nodeScripts,
+} from './host-programs.mjs';
 import { copyTree, makeImage } from './image.mjs';
 import { GUEST_MODULES, moduleIndexes } from './modules.mjs';
 
 const FREE_BYTES = 2 * 2 ** 30;
 /** Changes when this file makes another disk of the same parts. */
-const FORMAT = '2';
+const FORMAT = '3';
 /** Of no use to a test run in the guest, and large. */
 const LEFT_OUT = ['.cache', '.vite', '.vite-temp', '@biomejs', '@types', 'typescript'];
 
@@ -61,7 +67,8 @@ export function makeToolsDisk(folder, parts, repository, startScript) {
     try {
       makeSkeleton(stage);
       const libraries = librariesOf([...programs.files, programs.node, compiler]);
-      copyFiles([...programs.files, ...libraries], stage);
+      const node = [programs.node, ...libraries.filter((path) => path.includes('/libnode.'))];
+      copyFiles([...programs.files, ...libraries, ...nodeScripts(node)], stage);
       addOwnFiles(stage, parts, programs.node, startScript);
       addModules(stage, parts);
       await addPackages(stage, packages);
