@@ -60,6 +60,9 @@ export async function startAether(options: AetherOptions = {}): Promise<Aether> 
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...options.environment, ASAN_OPTIONS: 'detect_leaks=0', PATH: process.env.PATH },
   });
+  // Of a test that failed before it came to its stop.
+  const atExit = () => child.kill('SIGKILL');
+  process.once('exit', atExit);
   child.stderr?.on('data', (text) => process.stderr.write(text));
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -82,6 +85,7 @@ export async function startAether(options: AetherOptions = {}): Promise<Aether> 
       for (const link of links) link.close();
       child.kill('SIGKILL');
       await ended;
+      process.off('exit', atExit);
       rmSync(directory, { recursive: true, force: true });
     },
   };
