@@ -268,8 +268,8 @@ export function oracle(program: 'fsck.erofs' | 'mkfs.erofs'): string | undefined
 }
 
 /**
- * What `fsck.erofs` has to say against an image: empty when it is clean. It looks at a copy with one more block
- * of zeros, since version 1.5 reads twelve bytes behind every inode, whether that has xattrs or not (in
+ * What `fsck.erofs` has to say against an image: empty when it is clean. It looks at a copy with one more
+ * block of zeros, since version 1.5 reads twelve bytes behind every inode, whether that has xattrs or not (in
  * `erofs_verify_xattr`), and takes it for damage when the last inode ends with the file.
  */
 export function fsck(program: string, metaPath: string, blobPaths: readonly string[]): string {

@@ -22,7 +22,8 @@ is not a success has this body:
 \`\`\`
 
 *Retryable* means that the same request may succeed later without a change. *Exit code* is that of the
-command line when it ends with the error; \`dsec run\` and \`dsec exec\` otherwise pass on the exit code of the command inside.
+command line when it ends with the error; \`dsec run\` and \`dsec exec\` otherwise pass on the exit
+code of the command inside.
 
 | Code | HTTP status | Retryable | Exit code | What to do |
 |---|---|---|---|---|

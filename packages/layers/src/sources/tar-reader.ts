@@ -163,8 +163,8 @@ async function readHeaderBlock(source: ByteSource): Promise<Buffer | undefined> 
 }
 
 /**
- * An archive without members is zeros and nothing else. Images of file systems and disks begin with zeros too,
- * also where nobody could look at them before: compressed, or in a pipe.
+ * An archive without members is zeros and nothing else. Images of file systems and disks begin with zeros
+ * too, also where nobody could look at them before: compressed, or in a pipe.
  */
 async function checkOnlyZeros(source: ByteSource): Promise<void> {
   while ((await source.fill(TAR_BLOCK_BYTES)) > 0) {

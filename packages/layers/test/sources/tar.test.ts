@@ -95,3 +95,15 @@ it('can be cancelled between members', async () => {
   setTimeout(() => abort.abort(), 30);
   await expect(importTar(endless, builder, context)).rejects.toThrowError(errorWith('cancelled'));
 });
+
+it('takes zeros for an empty archive, but not what begins with zeros and goes on', async () => {
+  const context = { limits: IMPORT_LIMITS_DEFAULT, pace: createPace() };
+  const empty = createRecordingBuilder();
+  await importTar(memorySource(Buffer.alloc(10_240)), empty, context);
+  expect(empty.calls).toEqual([]);
+  const image = Buffer.alloc(70_000);
+  image.write('_BHRfS_M', 65_600);
+  await expect(importTar(memorySource(image), createRecordingBuilder(), context)).rejects.toThrow(
+    errorWith('import-invalid', /begins with zeros/),
+  );
+});
