@@ -1,45 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { IMPORT_LIMITS_DEFAULT } from '../../src/sources/limits.ts';
-import { createTarReader, type TarMember } from '../../src/sources/tar-reader.ts';
-import { errorWith } from './scratch.ts';
+import { createTarReader } from '../../src/sources/tar-reader.ts';
 import {
   base256,
   gnuLong,
   memorySource,
   paxHeader,
-  TAR_END,
   tarHeader,
   tarMember,
   tarOf,
 } from './tar-encoder.ts';
+import { readMembers as read, refusesArchive as refuses } from './tar-members.ts';
 
 const limits = IMPORT_LIMITS_DEFAULT;
-
-/** Every member, with the content of files as one string with holes as `<length>`. */
-async function read(archive: Buffer, given = limits, piece?: number) {
-  const reader = createTarReader(memorySource(archive, piece), given);
-  const members: (TarMember & { content?: string })[] = [];
-  for (let member = await reader.next(); member !== undefined; member = await reader.next()) {
-    if (member.kind !== 'file') {
-      members.push(member);
-      continue;
-    }
-    let content = '';
-    await reader.copyTo({
-      write: (bytes) => {
-        content += Buffer.from(bytes).toString('latin1');
-      },
-      hole: (length) => {
-        content += `<${length}>`;
-      },
-    });
-    members.push({ ...member, content });
-  }
-  return members;
-}
-
-const refuses = (archive: Buffer, code: string, message?: RegExp, given = limits) =>
-  expect(read(archive, given)).rejects.toThrowError(errorWith(code, message));
 
 describe('members', () => {
   it.each<[string, Buffer, object]>([
@@ -321,42 +294,6 @@ describe('hard links with a size', () => {
       { kind: 'hardlink', target: 'a' },
       { path: 'b', content: 'x' },
     ]);
-  });
-});
-
-describe('the end', () => {
-  const member = tarMember({ name: 'a' }, 'x');
-  const garbage = Buffer.alloc(700, 'garbage');
-
-  it.each<[string, Buffer]>([
-    ['two blocks of zeros', Buffer.concat([member, TAR_END])],
-    ['two blocks and garbage', Buffer.concat([member, TAR_END, garbage])],
-    ['two blocks and another archive', Buffer.concat([member, TAR_END, member, TAR_END])],
-    ['no end mark', member],
-    ['half an end mark', Buffer.concat([member, TAR_END.subarray(0, 512)])],
-  ])('is %s', async (_, archive) => {
-    expect(await read(archive)).toHaveLength(1);
-  });
-
-  it('is at once in an empty archive', async () => {
-    expect(await read(TAR_END)).toEqual([]);
-    await refuses(Buffer.alloc(0), 'import-invalid', /empty/);
-  });
-
-  it.each<[string, Buffer]>([
-    ['in a header', member.subarray(0, 300)],
-    ['before content', member.subarray(0, 512)],
-    ['in padding', member.subarray(0, 800)],
-    ['in a second header', Buffer.concat([member, member.subarray(0, 100)])],
-    ['in an extended header', paxHeader([['path', 'x']]).subarray(0, 515)],
-  ])('is not %s', async (_, archive) => {
-    await refuses(archive, 'import-invalid', /ends too early/);
-  });
-
-  it('is not a single block of zeros', async () => {
-    const archive = Buffer.concat([member, TAR_END.subarray(0, 512), member, TAR_END]);
-    await refuses(archive, 'import-invalid', /single block of zeros/);
-    await refuses(Buffer.concat([member, TAR_END.subarray(0, 512), garbage]), 'import-invalid');
   });
 });
 
