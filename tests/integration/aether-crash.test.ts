@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -22,7 +22,9 @@ describe.skipIf(!isRoot)('a crash of aether (needs root)', () => {
       pidNamespace: true,
       environment: { DSEC_CRASH_POINT: point },
     });
-    const file = join(tmpdir(), `dsec-aether-${mark}`);
+    // A write that is cut off leaves its unfinished file beside the target.
+    const directory = mkdtempSync(join(tmpdir(), 'dsec-aether-crash-'));
+    const file = join(directory, 'file');
     // Fails where the crash takes the link away.
     const outcome = await aether
       .connect()
@@ -35,7 +37,7 @@ describe.skipIf(!isRoot)('a crash of aether (needs root)', () => {
     expect((await aether.ended).code).toBe(137);
     await until(() => marked(mark).length === 0, 'every process to be gone');
     await aether.stop();
-    rmSync(file, { force: true });
+    rmSync(directory, { recursive: true });
   });
 
   test('at the n-th time only', async () => {
