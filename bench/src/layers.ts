@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   lstatSync,
@@ -73,7 +73,7 @@ export async function benchLayers({ runs, say }: BenchOptions): Promise<BenchRep
       ],
       notes: [
         `input: ${formatBytes(input.contentBytes)} in ${input.entries} entries`,
-        `peers: ${mkfsVersion}; ${execFileSync('tar', ['--version'], { encoding: 'utf8' }).split('\n')[0]}`,
+        `peers: ${mkfsVersion}; ${firstLine('tar', '--version')}`,
         'our figures are whole commands: Node, both processes, digests of all data and fsync included',
         'mkfs.erofs writes 64 KiB chunks and a separate blob, as our format has; it does not sync',
       ],
@@ -136,8 +136,7 @@ function contestantsFor(input: Input): { contestants: Contestant[]; mkfsVersion:
       ...string[],
     ];
   return {
-    mkfsVersion:
-      execFileSync(mkfs, ['--version'], { encoding: 'utf8' }).split('\n')[0] ?? 'mkfs.erofs',
+    mkfsVersion: firstLine(mkfs, '--version'),
     contestants: [
       { name: 'tar', argv: dsec(input.tar) },
       { name: 'targz', argv: dsec(input.tarGz) },
@@ -159,6 +158,11 @@ function contestantsFor(input: Input): { contestants: Contestant[]; mkfsVersion:
       },
     ],
   };
+}
+
+/** What a program says first; mkfs.erofs 1.5 names itself before it fails on every option it does not know. */
+function firstLine(file: string, argument: string): string {
+  return spawnSync(file, [argument], { encoding: 'utf8' }).stdout.split('\n')[0] ?? file;
 }
 
 function findMkfs(): string {

@@ -85,8 +85,9 @@ export function openDatabase(path: string): Sqlite {
 }
 
 function prepare(db: Sqlite): void {
-  // Before the first write: a file of somebody else stays as it is.
-  checkOwner(db);
+  // Before the first write: a file of somebody else stays as it is. In one transaction, because
+  // another process may be making the same file at this moment.
+  db.transaction(() => checkOwner(db)).deferred();
   if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal') {
     throw new DsecError(
       'unsupported',
