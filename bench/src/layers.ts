@@ -160,7 +160,7 @@ function contestantsFor(input: Input): { contestants: Contestant[]; mkfsVersion:
   };
 }
 
-/** What a program says first; mkfs.erofs 1.5 names itself before it fails on every option it does not know. */
+/** What a program says first: mkfs.erofs 1.5 names itself, then fails on an option that it does not know. */
 function firstLine(file: string, argument: string): string {
   return spawnSync(file, [argument], { encoding: 'utf8' }).stdout.split('\n')[0] ?? file;
 }
