@@ -43,6 +43,8 @@ import type { Listing, Shown } from './erofs-tree.ts';
 
 export const isRoot = process.getuid?.() === 0;
 export const isLong = process.env.DSEC_TEST_LONG === '1';
+/** For tests that go through many cases. */
+export const MANY_CASES = { timeout: isLong ? 3_600_000 : 300_000 };
 
 export const LIMITS: BuilderLimits = {
   entriesMax: 200_000,
@@ -63,6 +65,8 @@ export interface LayerFiles {
 
 export interface Workshop {
   readonly path: string;
+  /** Removes what is in the directory. */
+  clear(): void;
   build(fill: (builder: LayerBuilder) => void, options?: BuildOptions): LayerFiles;
   remove(): void;
 }
@@ -78,6 +82,9 @@ export function openWorkshop(): Workshop {
   let made = 0;
   return {
     path,
+    clear() {
+      for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true });
+    },
     build(fill, { whiteouts = 'keep', dedupSources = [] } = {}) {
       made += 1;
       const metaPath = join(path, `${made}.meta`);
