@@ -23,7 +23,7 @@ enum {
 	NAMESPACE_FD = 4,
 	RANGE_FIRST = 1 << 30,
 	RANGE_COUNT = 65536,
-	BACKLOG = 16,
+	BACKLOG = 64, /* as the launcher has it */
 };
 
 static _Noreturn void die(const char *what)
