@@ -39,7 +39,6 @@ function check(tree: Tree): void {
     built.meta,
     { deviceBlocks: built.devices.map((d) => d.blocks) },
     LIMITS,
-    MANY_CASES,
   );
   expect(valid.entries).toBe(Object.keys(expected).length - 1);
   const opened = openFiles(metaPath, blobs);
