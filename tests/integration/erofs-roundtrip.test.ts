@@ -67,6 +67,17 @@ describe.runIf(fsckPath !== undefined)('fsck.erofs (needs erofs-utils)', () => {
     writeFileSync(layer.metaPath, bytes);
     expect(fsck(fsckPath ?? '', layer.metaPath, [])).not.toBe('');
   });
+
+  it('is content wherever the last inode ends', () => {
+    const attributes = { ...ROOT, mode: 0o644 };
+    for (let count = 30; count < 70; count += 1) {
+      const fifos = workshop.build((b) => {
+        for (let name = 0; name < count; name += 1) b.fifo(`${name}`, attributes);
+      });
+      expect(fsck(fsckPath ?? '', fifos.metaPath, [])).toBe('');
+    }
+    workshop.clear();
+  });
 });
 
 const ROOT = { mode: 0o755, uid: 0, gid: 0, mtimeSec: 0, mtimeNsec: 0, xattrs: new Map() };

@@ -13,6 +13,7 @@ import {
   NID_BYTES,
   SUPER_BYTES,
   SUPER_OFFSET,
+  XATTR_HEADER_BYTES,
 } from './format.ts';
 import { BLOCK_BYTES, type ByteString } from './model.ts';
 import type { Inode } from './tree.ts';
@@ -21,6 +22,11 @@ import { encodeXattrs, type XattrEncoding } from './xattr-encoding.ts';
 /** Metadata is built in one buffer and addressed with 32 signed bits. */
 export const META_BYTES_MAX = 2 ** 31 - BLOCK_BYTES;
 
+/**
+ * Room behind an inode that the metadata always has: fsck.erofs before 1.9 reads a header of xattrs there also
+ * when there are none, and calls an image damaged that ends sooner. Only the last inode can lack it.
+ */
+const BEHIND_INODE_BYTES = XATTR_HEADER_BYTES;
 /** Not 0, since an inode number 0 is no file to many programs. */
 const FIRST_NID = 1;
 
@@ -48,6 +54,7 @@ export function planLayout(
   const metaBlock = xattrBlock + blocksOf(xattrs.sharedArea.length);
 
   let offset = FIRST_NID * NID_BYTES;
+  let endMin = 0;
   let plainBlocks = 0;
   for (const inode of inodes) {
     if (inode.kind === 'directory') inode.sizeBytes = directoryBytes(inode.order);
@@ -57,12 +64,13 @@ export function planLayout(
       offset = alignUp(offset, BLOCK_BYTES);
     }
     inode.nid = offset / NID_BYTES;
+    endMin = offset + INODE_BYTES + BEHIND_INODE_BYTES;
     offset += shape.headBytes + shape.inlineBytes + shape.chunkBytes;
     if (shape.plainBlocks > 0 && 'dataBlock' in inode) inode.dataBlock = plainBlocks;
     plainBlocks += shape.plainBlocks;
   }
 
-  const firstPlainBlock = metaBlock + blocksOf(offset);
+  const firstPlainBlock = metaBlock + blocksOf(Math.max(offset, endMin));
   const blocks = firstPlainBlock + plainBlocks;
   if (blocks * BLOCK_BYTES > Math.min(metaBytesMax, META_BYTES_MAX)) {
     throw new DsecError('import-limit', `the layer's metadata would have ${blocks} blocks`, {

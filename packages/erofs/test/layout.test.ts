@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateLayer } from '../src/index.ts';
+import { validateLayer, walkImage } from '../src/index.ts';
 import { directoryBlocks, shapeOf } from '../src/layout.ts';
 import { IMPLICIT_DIRECTORY, newDirectory, newFile, newSpecial, newSymlink } from '../src/tree.ts';
 import { attributes, build, LIMITS, xattrs } from './support/layers.ts';
@@ -39,6 +39,21 @@ describe('inodes of every length', () => {
       });
       const valid = validateLayer(layer.built.meta, {}, LIMITS);
       expect(valid.entries).toBe(8);
+    }
+  });
+});
+
+describe('the last inode', () => {
+  it('has room for a header of xattrs behind it, in an image that stays as small as it can', () => {
+    for (let count = 1; count <= 130; count += 1) {
+      const { meta } = build((b) => {
+        for (let name = 0; name < count; name += 1) b.fifo(`${name}`, attributes());
+      }).built;
+      const { image } = validateLayer(meta, {}, LIMITS);
+      const offsets = [...walkImage(image, LIMITS)].map(({ inode }) => inode.offset);
+      const needed = Math.max(...offsets) + 64 + 12;
+      expect(meta.length - needed).toBeGreaterThanOrEqual(0);
+      expect(meta.length - needed).toBeLessThan(4096);
     }
   });
 });
