@@ -34,7 +34,12 @@ export async function sendAnswer(reply: FastifyReply, route: Route, answer: unkn
     case 'events':
       return reply
         .type('text/event-stream')
-        .send(eventStreamOf(route.reply.schema, answer as AsyncIterable<EventAnswer<unknown>>));
+        .send(
+          eventStreamOf(
+            route.reply.schema,
+            answer as AsyncIterable<EventAnswer<unknown> | undefined>,
+          ),
+        );
     case 'socket':
       throw new DsecError('internal', 'a WebSocket is not answered');
     default:
@@ -60,12 +65,16 @@ async function* linesOf(schema: TSchema, items: AsyncIterable<unknown>): AsyncGe
 }
 
 /** Begins with a comment, so that the caller knows that it is connected before anything has happened. */
-function eventStreamOf(schema: TSchema, events: AsyncIterable<EventAnswer<unknown>>): Readable {
+function eventStreamOf(
+  schema: TSchema,
+  events: AsyncIterable<EventAnswer<unknown> | undefined>,
+): Readable {
   return streamOf(
     (async function* () {
       yield ': connected\n\n';
-      for await (const { id, data } of events) {
-        yield `id: ${id}\ndata: ${JSON.stringify(conforming(schema, data))}\n\n`;
+      for await (const event of events) {
+        if (event === undefined) yield ':\n\n';
+        else yield `id: ${event.id}\ndata: ${JSON.stringify(conforming(schema, event.data))}\n\n`;
       }
     })(),
   );

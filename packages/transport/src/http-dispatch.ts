@@ -10,6 +10,7 @@ import {
 import { type Digest, DsecError } from '@dsec/std';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CallLifetimes } from './call-lifetimes.ts';
+import type { CallRecords } from './call-records.ts';
 import { sendAnswer } from './http-answer.ts';
 import { failureOf } from './http-errors.ts';
 import { hasBody } from './http-guard.ts';
@@ -35,6 +36,7 @@ export interface Dispatch<Principal> {
   readonly lifetimes: CallLifetimes;
   readonly upgrades: WebSocketUpgrades;
   readonly onFault: (error: DsecError, requestId: string) => void;
+  readonly records: CallRecords<Principal>;
 }
 
 /** One request from its route to its answer: who calls, does it fit the route, the handler, the answer. */
@@ -66,6 +68,7 @@ export async function dispatch<Principal>(
     idempotencyKey: idempotencyKeyOf(headers[IDEMPOTENCY_HEADER]),
     signal: parts.lifetimes.begin(reply.raw, route),
   };
+  parts.records.letIn(request, call);
   if (route.reply.kind !== 'socket') {
     return sendAnswer(reply, route, await handler(input, call));
   }
@@ -77,8 +80,10 @@ export async function dispatch<Principal>(
   } catch (thrown) {
     const { error, told } = failureOf(thrown, request.id);
     if (error.code === 'internal') parts.onFault(error, request.id);
+    parts.records.failed(request, error);
     await channel.close(told);
   }
+  parts.records.end(request, 101);
   return reply;
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BodyOf, HeaderName, ParamsOf, QueryOf, ReplyOf, Route } from '@dsec/protocol';
-import type { Digest } from '@dsec/std';
+import type { Digest, DsecError } from '@dsec/std';
 import type { WebSocketChannel } from './websocket-channel.ts';
 
 /** Between the route table and the code behind it: what a handler is given and what it gives. */
@@ -38,6 +38,21 @@ export interface Call<Principal> extends RequestFacts {
   readonly signal: AbortSignal;
 }
 
+/** How a request ended, for logs and metrics: no header, no query and no body. */
+export interface AnsweredRequest<Principal> {
+  /** Its name in the route table; absent when it met no route. */
+  readonly operation: string | undefined;
+  readonly requestId: string;
+  /** Of the answer; 101 for a WebSocket that was opened, 499 when the caller left before the end. */
+  readonly status: number;
+  /** Why it failed. */
+  readonly error: DsecError | undefined;
+  /** From its head to the end of the answer. */
+  readonly durationMs: number;
+  /** Present when it was let in. */
+  readonly call: Call<Principal> | undefined;
+}
+
 export interface RouteInput<R extends Route> {
   readonly params: ParamsOf<R>;
   readonly query: QueryOf<R>;
@@ -68,7 +83,8 @@ interface AnswerByKind<R extends Route> {
   readonly bytes: BytesAnswer;
   readonly text: string;
   readonly lines: AsyncIterable<ReplyOf<R>>;
-  readonly events: AsyncIterable<EventAnswer<ReplyOf<R>>>;
+  /** `undefined` is sent as a sign of life. */
+  readonly events: AsyncIterable<EventAnswer<ReplyOf<R>> | undefined>;
   readonly socket: never;
 }
 

@@ -3,13 +3,14 @@ import { type Route, routerPath } from '@dsec/protocol';
 import { type Digest, DsecError, SECOND_MS, toErrorBody } from '@dsec/std';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type CallLifetimes, createCallLifetimes } from './call-lifetimes.ts';
+import { type CallRecords, createCallRecords } from './call-records.ts';
 import { sha256Of } from './digest.ts';
 import { type AnyHandler, dispatch } from './http-dispatch.ts';
 import { failureOf } from './http-errors.ts';
 import { checkRequest, type Guard } from './http-guard.ts';
 import { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
 import { createRawServer, type ListenAddress, listen, loopbackHosts } from './http-listener.ts';
-import type { Authorizer, RouteHandlers, RouteTable } from './http-routes.ts';
+import type { AnsweredRequest, Authorizer, RouteHandlers, RouteTable } from './http-routes.ts';
 import { lingerAfter, watchStalls } from './http-stalls.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from './trace.ts';
 import { createWebSocketUpgrades, type WebSocketUpgrades } from './websocket-upgrade.ts';
@@ -26,6 +27,8 @@ export interface HttpServerOptions<Table extends RouteTable, Principal> {
   readonly limits?: Partial<HttpServerLimits>;
   /** Told of faults of our own, which callers only see as `internal` with the request id. */
   readonly onFault?: (error: DsecError, requestId: string) => void;
+  /** Told of every request when its answer has ended. */
+  readonly onAnswered?: (answered: AnsweredRequest<Principal>) => void;
 }
 
 export interface HttpServer {
@@ -54,8 +57,9 @@ export async function createHttpServer<Table extends RouteTable, Principal>(
     limits.webSocket,
   );
   let isClosing = false;
-  addHooks(app, options, limits, () => isClosing);
-  registerRoutes(app, options, limits, lifetimes, upgrades);
+  const records = createCallRecords(options.onAnswered);
+  addHooks(app, options, limits, records, () => isClosing);
+  registerRoutes(app, options, limits, { lifetimes, upgrades, records });
   await app.ready();
   const address = await listen(server, options.listen);
 
@@ -88,7 +92,7 @@ function createApp(limits: HttpServerLimits, serverFactory: () => Server) {
     exposeHeadRoutes: false,
     return503OnClosing: false,
     genReqId: (request) => requestIdOf(request.headers[REQUEST_ID_HEADER]),
-    routerOptions: { maxParamLength: 512 },
+    routerOptions: { maxParamLength: limits.targetBytesMax },
     frameworkErrors: (error, request, reply) => {
       sendError(reply as FastifyReply, failureOf(error, request.id).told);
     },
@@ -101,6 +105,7 @@ function addHooks<Table extends RouteTable, Principal>(
   app: FastifyInstance,
   options: HttpServerOptions<Table, Principal>,
   limits: HttpServerLimits,
+  records: CallRecords<Principal>,
   isClosing: () => boolean,
 ): void {
   const guard: Guard = {
@@ -112,6 +117,7 @@ function addHooks<Table extends RouteTable, Principal>(
     targetBytesMax: limits.targetBytesMax,
   };
   app.addHook('onRequest', async (request, reply) => {
+    records.begin(request, reply);
     void reply.headers({
       [REQUEST_ID_HEADER]: request.id,
       'cache-control': 'no-store',
@@ -131,6 +137,7 @@ function addHooks<Table extends RouteTable, Principal>(
   app.setErrorHandler(async (thrown, request, reply) => {
     const { error, told } = failureOf(thrown, request.id);
     if (error.code === 'internal') options.onFault?.(error, request.id);
+    records.failed(request, error);
     // The rest of a body is read for a while instead, so that the caller gets to see the answer.
     reply.removeHeader('connection');
     return sendError(reply, told);
@@ -149,8 +156,11 @@ function registerRoutes<Table extends RouteTable, Principal>(
   app: FastifyInstance,
   options: HttpServerOptions<Table, Principal>,
   limits: HttpServerLimits,
-  lifetimes: CallLifetimes,
-  upgrades: WebSocketUpgrades,
+  shared: {
+    readonly lifetimes: CallLifetimes;
+    readonly upgrades: WebSocketUpgrades;
+    readonly records: CallRecords<Principal>;
+  },
 ): void {
   const digests = new WeakMap<FastifyRequest, Digest>();
   const add = (scope: FastifyInstance, operation: string, route: Route) => {
@@ -159,12 +169,11 @@ function registerRoutes<Table extends RouteTable, Principal>(
     const { authorize } = options;
     const bodyDigestOf = (request: FastifyRequest) => digests.get(request);
     const onFault = options.onFault ?? (() => {});
-    const common = { authorize, bodyDigestOf, lifetimes, upgrades, onFault };
-    const parts = { operation, route, handler, ...common };
+    const parts = { operation, route, handler, authorize, bodyDigestOf, onFault, ...shared };
     scope.route({
       method: route.method,
       url: routerPath(route),
-      config: { isStream: route.body.kind === 'bytes' },
+      config: { operation, isStream: route.body.kind === 'bytes' },
       handler: (request: FastifyRequest, reply: FastifyReply) => dispatch(parts, request, reply),
     });
   };

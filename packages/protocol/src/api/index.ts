@@ -14,6 +14,7 @@ export {
   HEADERS,
   type HeaderName,
   IDEMPOTENCY_HEADER,
+  isStreamRoute,
   JSON_BODY_BYTES_MAX,
   type ParamsOf,
   type QueryOf,
@@ -23,6 +24,7 @@ export {
   type RouteEffect,
   type RouteHome,
   type RouteReply,
+  STREAM_HEADER,
   TICKET_HEADER,
 } from './route.ts';
 export * from './route-target.ts';

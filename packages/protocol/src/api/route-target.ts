@@ -32,10 +32,19 @@ export function routerPath(route: Route): string {
   return route.path.replace(/\{(\w+)\}/g, ':$1');
 }
 
-/** Checks path parameters, already decoded, and turns them into their types. Throws `invalid-argument`. */
+/**
+ * Checks path parameters, already decoded, and turns them into their types. Throws `invalid-argument`, and
+ * `not-found` for an id: one outside the grammar is the id of nothing, as one that is not known (THREATS F3).
+ */
 export function parseParams<R extends Route>(route: R, raw: Values): ParamsOf<R> {
   const entries = Object.entries(raw).map(([name, text]) => [name, [String(text)]] as const);
-  return parseTexts(route.params, new Map(entries), 'path') as ParamsOf<R>;
+  try {
+    return parseTexts(route.params, new Map(entries), 'path') as ParamsOf<R>;
+  } catch (thrown) {
+    const [, what] = /^(\w+)Id$/.exec(String((thrown as DsecError).details?.field)) ?? [];
+    if (what === undefined) throw thrown;
+    throw new DsecError('not-found', `there is no such ${what}`);
+  }
 }
 
 /**

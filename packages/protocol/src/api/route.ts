@@ -54,6 +54,8 @@ export type HeaderName = keyof typeof HEADERS;
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key';
 export const TICKET_HEADER = 'dsec-ticket';
+/** The stream id that a ticket for a stream is bound to. */
+export const STREAM_HEADER = 'dsec-stream';
 /** Longest JSON body of a request. */
 export const JSON_BODY_BYTES_MAX = 1024 * 1024;
 
@@ -70,6 +72,11 @@ export interface Route {
   readonly query: TObject;
   readonly body: RouteBody;
   readonly reply: RouteReply;
+}
+
+/** Whether a route moves bytes or messages of any length: its ticket is bound to a stream, not to a body. */
+export function isStreamRoute({ body, reply }: Route): boolean {
+  return body.kind === 'bytes' || !['empty', 'json', 'text'].includes(reply.kind);
 }
 
 export type ParamsOf<R extends Route> = Static<R['params']>;
