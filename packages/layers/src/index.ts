@@ -30,6 +30,7 @@ export {
   type RootPlan,
   type UpperPlan,
 } from './mount-plan.ts';
+export { type LayerFiles, type NodeCopies, openNodeCopies } from './node-copies.ts';
 export {
   type NodeEffects,
   type NodeLayers,

@@ -159,7 +159,8 @@ async function mountLayer(plan: LayerMountPlan, directIo: boolean): Promise<Moun
   }
 }
 
-async function openPrivateDirectory(directory: string): Promise<void> {
+/** Makes or opens a node directory that nobody else can write; `permission-denied` otherwise. */
+export async function openPrivateDirectory(directory: string): Promise<void> {
   await ensureDirectory(directory, PRIVATE_MODE);
   const found = await lstat(directory);
   const isPrivate =
