@@ -1,14 +1,21 @@
 import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
 
 /**
- * Time as the code sees it. `wallMs` is for showing and for records; every deadline uses `monotonicMs`,
- * which no clock step moves. Tests and the simulator pass a manual clock.
+ * Time as the code sees it. `wallMs` is for showing and for records; every deadline within a process uses
+ * `monotonicMs`, which no clock step moves, and every deadline that outlives a process `bootMs` with the
+ * boot id. Tests and the simulator pass a manual clock.
  */
 export interface Clock {
   /** Milliseconds since the Unix epoch. May jump. */
   wallMs(): number;
   /** Milliseconds since an arbitrary start; never goes back. */
   monotonicMs(): number;
+  /**
+   * Milliseconds since the machine was started, with the time that it was suspended (CLOCK_BOOTTIME, in
+   * steps of 10 ms): the same for every process of one boot. Costs the reading of a file.
+   */
+  bootMs(): number;
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -19,6 +26,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+  bootMs: () => Math.round(uptime() * 1000),
   async sleep(ms, signal) {
     for (let left = ms; ; left -= TIMER_MS_MAX) {
       await sleepOnce(Math.min(left, TIMER_MS_MAX), signal);
@@ -47,15 +55,19 @@ export interface ManualClock extends Clock {
   advance(ms: number): void;
   /** Moves only the wall clock, as an administrator or NTP would. */
   stepWall(ms: number): void;
+  /** Passes time as a suspended machine does: the monotonic clock stands still. */
+  suspend(ms: number): void;
 }
 
 export function createManualClock(startWallMs = 0): ManualClock {
   let wall = startWallMs;
   let mono = 0;
+  let suspended = 0;
   let sleepers: { at: number; wake: () => void }[] = [];
   return {
     wallMs: () => wall,
     monotonicMs: () => mono,
+    bootMs: () => mono + suspended,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
@@ -80,6 +92,10 @@ export function createManualClock(startWallMs = 0): ManualClock {
     },
     stepWall(ms) {
       wall += ms;
+    },
+    suspend(ms) {
+      wall += ms;
+      suspended += ms;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createManualClock, DAY_MS, readBootId, systemClock } from '@dsec/std';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -85,6 +86,23 @@ describe('createManualClock', () => {
     clock.advance(10);
     await sleep;
     expect(remove).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('bootMs', () => {
+  it('is the uptime of the machine', () => {
+    const uptimeMs = () => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000;
+    const before = uptimeMs();
+    const found = systemClock.bootMs();
+    expect(found).toBeGreaterThanOrEqual(Math.round(before));
+    expect(found).toBeLessThanOrEqual(Math.round(uptimeMs()));
+  });
+
+  it('counts the time of a suspended machine, which the monotonic clock does not', () => {
+    const clock = createManualClock(1000);
+    clock.advance(5);
+    clock.suspend(7);
+    expect([clock.bootMs(), clock.monotonicMs(), clock.wallMs()]).toEqual([12, 5, 1012]);
   });
 });
 
