@@ -777,14 +777,17 @@ static const struct dsec_field dsec_msg_upper_fields[] = {
 	  .offset = offsetof(struct dsec_msg_upper, inodes_max), .kind = DSEC_KIND_U64,
 	  .optional = false, .min = INT64_C(16), .max = INT64_C(9007199254740991),
 	  .bytes_max = 8 },
+	{ .name = "inodesUnlimited", .tag = 4,
+	  .offset = offsetof(struct dsec_msg_upper, inodes_unlimited), .kind = DSEC_KIND_U8,
+	  .optional = true, .min = INT64_C(0), .max = INT64_C(1), .bytes_max = 1 },
 };
 
 const struct dsec_message dsec_msg_upper = {
 	.name = "upper",
 	.fields = dsec_msg_upper_fields,
-	.field_count = 3,
+	.field_count = 4,
 	.size = sizeof(struct dsec_msg_upper),
-	.bytes_max = 35,
+	.bytes_max = 42,
 };
 
 static const struct dsec_field dsec_msg_root_fields[] = {
@@ -792,8 +795,8 @@ static const struct dsec_field dsec_msg_root_fields[] = {
 	  .kind = DSEC_KIND_LIST, .optional = false, .min = INT64_C(1), .max = INT64_C(64),
 	  .bytes_max = 8192, .message = &dsec_msg_root_layer },
 	{ .name = "upper", .tag = 2, .offset = offsetof(struct dsec_msg_root, upper),
-	  .kind = DSEC_KIND_STRUCT, .optional = false, .min = INT64_C(0), .max = INT64_C(35),
-	  .bytes_max = 35, .message = &dsec_msg_upper },
+	  .kind = DSEC_KIND_STRUCT, .optional = false, .min = INT64_C(0), .max = INT64_C(42),
+	  .bytes_max = 42, .message = &dsec_msg_upper },
 	{ .name = "nosuid", .tag = 3, .offset = offsetof(struct dsec_msg_root, nosuid),
 	  .kind = DSEC_KIND_U8, .optional = false, .min = INT64_C(0), .max = INT64_C(1),
 	  .bytes_max = 1 },
@@ -804,7 +807,7 @@ const struct dsec_message dsec_msg_root = {
 	.fields = dsec_msg_root_fields,
 	.field_count = 3,
 	.size = sizeof(struct dsec_msg_root),
-	.bytes_max = 8246,
+	.bytes_max = 8253,
 };
 
 static const struct dsec_field dsec_msg_mount_fields[] = {
@@ -946,7 +949,7 @@ static const struct dsec_field dsec_msg_spawn_fields[] = {
 	  .bytes_max = 63 },
 	{ .name = "root", .tag = 8, .offset = offsetof(struct dsec_msg_spawn, root),
 	  .kind = DSEC_KIND_STRUCT, .optional = true, .min = INT64_C(0),
-	  .max = INT64_C(8246), .bytes_max = 8246, .message = &dsec_msg_root },
+	  .max = INT64_C(8253), .bytes_max = 8253, .message = &dsec_msg_root },
 	{ .name = "mounts", .tag = 9, .offset = offsetof(struct dsec_msg_spawn, mounts),
 	  .kind = DSEC_KIND_LIST, .optional = false, .min = INT64_C(0), .max = INT64_C(128),
 	  .bytes_max = 65536, .message = &dsec_msg_mount },
@@ -994,14 +997,17 @@ static const struct dsec_field dsec_msg_spawn_fields[] = {
 	{ .name = "oomScoreAdj", .tag = 23,
 	  .offset = offsetof(struct dsec_msg_spawn, oom_score_adj), .kind = DSEC_KIND_I32,
 	  .optional = false, .min = INT64_C(-1000), .max = INT64_C(1000), .bytes_max = 4 },
+	{ .name = "cpus", .tag = 24, .offset = offsetof(struct dsec_msg_spawn, cpus),
+	  .kind = DSEC_KIND_BYTES, .optional = true, .min = INT64_C(1), .max = INT64_C(1024),
+	  .bytes_max = 1024 },
 };
 
 const struct dsec_message dsec_msg_spawn = {
 	.name = "spawn",
 	.fields = dsec_msg_spawn_fields,
-	.field_count = 23,
+	.field_count = 24,
 	.size = sizeof(struct dsec_msg_spawn),
-	.bytes_max = 219461,
+	.bytes_max = 220498,
 };
 
 static const struct dsec_field dsec_msg_spawned_fields[] = {
@@ -1431,7 +1437,7 @@ static const struct dsec_frame_type launcher_types[] = {
 	  .scope = DSEC_SCOPE_ANY, .payload_bytes_max = 1220,
 	  .message = &dsec_msg_launcher_error },
 	{ .name = "spawn", .code = DSEC_LAUNCHER_SPAWN, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 219461,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 220498,
 	  .message = &dsec_msg_spawn },
 	{ .name = "spawned", .code = DSEC_LAUNCHER_SPAWNED, .from = DSEC_FROM_SERVER,
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 80, .message = &dsec_msg_spawned },

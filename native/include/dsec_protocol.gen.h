@@ -497,11 +497,16 @@ enum {
 	DSEC_UPPER_DRIVER_BTRFS = 2,
 };
 
+enum {
+	DSEC_UPPER_HAS_INODES_UNLIMITED = 1u << 3,
+};
+
 struct dsec_msg_upper {
 	uint32_t present;
 	uint8_t driver;
 	uint64_t size_bytes;
 	uint64_t inodes_max;
+	bool inodes_unlimited;
 };
 
 struct dsec_msg_root {
@@ -597,6 +602,7 @@ enum {
 	DSEC_SPAWN_HAS_NETWORK = 1u << 9,
 	DSEC_SPAWN_HAS_SECCOMP = 1u << 15,
 	DSEC_SPAWN_HAS_PROGRAM = 1u << 18,
+	DSEC_SPAWN_HAS_CPUS = 1u << 23,
 };
 
 struct dsec_msg_spawn {
@@ -624,6 +630,7 @@ struct dsec_msg_spawn {
 	struct dsec_list env;
 	struct dsec_list descriptors;
 	int32_t oom_score_adj;
+	struct dsec_bytes cpus;
 };
 
 struct dsec_msg_spawned {

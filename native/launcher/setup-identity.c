@@ -1,13 +1,13 @@
 /*
- * Who a sandbox is. PID 1 lives in a user namespace whose ids are a range of the host's that no
- * other sandbox has. Sessions live in a namespace below it that lacks the id of PID 1, so that
- * nothing in them can signal, trace or limit it. All other namespaces belong to the host's: root
- * inside has no capability over them.
+ * Who a sandbox is. PID 1 is the root of a user namespace whose ids are a range of the host's that
+ * no other sandbox has. Sessions live in a namespace below it that lacks the id of PID 1, so that
+ * nothing in them can signal, trace, limit or even name it. All other namespaces belong to the
+ * host's: root inside has no capability over them.
  *
- * The namespaces are joined last, but made first, as layers are shifted by them. A helper makes
- * them: its effective ids decide who owns them, and that is whose limits (inotify, ...) they count
- * against. It is the root of the range for the first, and PID 1 itself for the second, which gives
- * aether power over its sessions without any capability.
+ * The namespaces are joined last, but made first, as layers are shifted by that of sessions. Two
+ * helpers bring them into being, since a process cannot leave one again. Who makes a namespace owns
+ * it: that is whose limits (inotify, ...) it counts against, and it gives aether power over its
+ * sessions without any capability.
  */
 #include <grp.h>
 #include <sched.h>
@@ -24,7 +24,13 @@
 enum {
 	CAPABILITY_VERSION_3 = 0x20080522,
 	CAPABILITY_LAST = 63,
+	HELPER_STACK_BYTES = 16 * 1024,
+	/* They share memory and descriptors with the set-up: a copy of a launcher is dear. */
+	HELPER_FLAGS = CLONE_NEWUSER | CLONE_VM | CLONE_FILES | SIGCHLD,
 };
+
+static _Alignas(16) char outer_stack[HELPER_STACK_BYTES];
+static _Alignas(16) char inner_stack[HELPER_STACK_BYTES];
 
 static int set_ids(uid_t uid, gid_t gid)
 {
@@ -34,64 +40,14 @@ static int set_ids(uid_t uid, gid_t gid)
 		       : 0;
 }
 
-/* Waits for an order, follows it, and says how it went. */
-static void obey(int orders, int answers, int (*follow)(const struct setup *setup),
-		 const struct setup *setup)
+static int set_effective_ids(uid_t uid, gid_t gid)
 {
-	char byte;
-	int err;
-
-	if (read(orders, &byte, 1) != 1)
-		_exit(0);
-	err = follow(setup);
-	byte = (char)-err;
-	if (write(answers, &byte, 1) != 1 || err)
-		_exit(0);
-}
-
-static int make_outer(const struct setup *setup)
-{
-	if (syscall(SYS_setresgid, -1, setup->root_gid, -1) ||
-	    syscall(SYS_setresuid, -1, setup->root_uid, -1))
+	if (syscall(SYS_setresgid, -1, gid, -1) || syscall(SYS_setresuid, -1, uid, -1))
 		return -errno;
-	return unshare(CLONE_NEWUSER) ? -errno : 0;
+	return 0;
 }
 
-static int make_inner(const struct setup *setup)
-{
-	int err = set_ids(setup->spec->uid, setup->spec->gid);
-
-	if (err)
-		return err;
-	/* A change of ids hides /proc/PID, through which the maps are written. */
-	return unshare(CLONE_NEWUSER) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) ? -errno : 0;
-}
-
-static int end(const struct setup *setup)
-{
-	(void)setup;
-	_exit(0);
-}
-
-static _Noreturn void helper(const struct setup *setup, int orders, int answers)
-{
-	obey(orders, answers, make_outer, setup);
-	obey(orders, answers, make_inner, setup);
-	obey(orders, answers, end, setup);
-	_exit(0);
-}
-
-static int order(const struct setup *setup)
-{
-	char byte = 0;
-
-	if (write(setup->helper_orders, &byte, 1) != 1 ||
-	    read(setup->helper_answers, &byte, 1) != 1)
-		return -ECHILD;
-	return -byte;
-}
-
-static int write_map(const struct setup *setup, const char *name, struct dsec_list maps)
+static int write_map(int proc, pid_t pid, const char *name, struct dsec_list maps)
 {
 	struct dsec_bytes item;
 	char path[32], text[256];
@@ -105,50 +61,96 @@ static int write_map(const struct setup *setup, const char *name, struct dsec_li
 		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u %u %u\n",
 				   map.inside, map.outside, map.count);
 	}
-	snprintf(path, sizeof(path), "%d/%s", setup->helper, name);
-	fd = openat(setup->proc, path, O_WRONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%d/%s", pid, name);
+	fd = openat(proc, path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 || write(fd, text, (size_t)length) != length ? -errno : 0;
 }
 
-/* Has the helper make a namespace, and maps ids into it. Returns its descriptor or a negative
- * errno. */
-static int new_user_namespace(const struct setup *setup, struct dsec_list maps)
+/* Maps ids into the new namespace of a helper. Returns a descriptor of it or a negative errno. */
+static int take_namespace(int proc, pid_t pid, struct dsec_list maps)
 {
 	char path[32];
-	int err = order(setup);
+	int err = write_map(proc, pid, "uid_map", maps);
 	int fd;
 
 	if (!err)
-		err = write_map(setup, "uid_map", maps);
-	if (!err)
-		err = write_map(setup, "gid_map", maps);
+		err = write_map(proc, pid, "gid_map", maps);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "%d/ns/user", setup->helper);
-	fd = openat(setup->proc, path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%d/ns/user", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-int setup_user_namespace(struct setup *setup)
+static int inner_helper(void *nothing)
 {
-	int orders[2], answers[2];
+	(void)nothing;
+	return pause();
+}
 
-	setup->root_uid = setup->root_gid = spec_host_id(setup->spec, 0);
-	if (pipe2(orders, O_CLOEXEC) || pipe2(answers, O_CLOEXEC))
+/* Runs in the namespace of PID 1, as it. Its result is a positive errno. */
+static int outer_helper(void *context)
+{
+	struct setup *setup = context;
+	char byte;
+	pid_t inner;
+	int err;
+
+	/* Once ids are mapped. */
+	if (read(setup->helper_order, &byte, 1) != 1)
+		return 0;
+	err = set_ids(setup->spec->uid, setup->spec->gid);
+	if (err)
+		return -err;
+	/* A change of ids hides /proc/PID, through which the maps are written. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+		return errno;
+	inner = clone(inner_helper, inner_stack + HELPER_STACK_BYTES, HELPER_FLAGS, NULL);
+	if (inner < 0)
+		return errno;
+	setup->session_namespace = take_namespace(setup->proc, inner, setup->spec->session_id_maps);
+	kill(inner, SIGKILL);
+	waitpid(inner, NULL, 0);
+	return setup->session_namespace < 0 ? -setup->session_namespace : 0;
+}
+
+/* With the effective ids of PID 1, which is then the owner. */
+static pid_t start_helper(struct setup *setup)
+{
+	int err = set_effective_ids(spec_host_id(setup->spec, setup->spec->uid),
+				    spec_host_id(setup->spec, setup->spec->gid));
+	pid_t pid;
+
+	if (err)
+		return err;
+	pid = clone(outer_helper, outer_stack + HELPER_STACK_BYTES, HELPER_FLAGS, setup);
+	if (pid < 0)
 		return -errno;
-	setup->helper = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-	if (setup->helper < 0)
+	err = set_effective_ids(0, 0);
+	return err ? err : pid;
+}
+
+int setup_user_namespaces(struct setup *setup)
+{
+	int order[2], status = 0;
+	pid_t helper;
+
+	setup->root_uid = setup->root_gid = spec_session_host_id(setup->spec, 0);
+	if (pipe2(order, O_CLOEXEC))
 		return -errno;
-	if (setup->helper == 0) {
-		close(orders[1]);
-		helper(setup, orders[0], answers[1]);
-	}
-	close(orders[0]);
-	close(answers[1]);
-	setup->helper_orders = orders[1];
-	setup->helper_answers = answers[0];
-	setup->user_namespace = new_user_namespace(setup, setup->spec->id_maps);
-	return setup->user_namespace < 0 ? setup->user_namespace : 0;
+	setup->helper_order = order[0];
+	helper = start_helper(setup);
+	if (helper < 0)
+		return helper;
+	setup->user_namespace = take_namespace(setup->proc, helper, setup->spec->id_maps);
+	if (setup->user_namespace < 0 || write(order[1], "", 1) != 1)
+		return setup->user_namespace < 0 ? setup->user_namespace : -EIO;
+	strcpy(setup->step, "session-namespace");
+	if (waitpid(helper, &status, 0) < 0)
+		return -errno;
+	close(order[0]);
+	close(order[1]);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
 int setup_user(struct setup *setup)
@@ -156,15 +158,6 @@ int setup_user(struct setup *setup)
 	if (setns(setup->user_namespace, CLONE_NEWUSER) || syscall(SYS_setgroups, 0, NULL))
 		return -errno;
 	return set_ids(setup->spec->uid, setup->spec->gid);
-}
-
-int setup_session_namespace(struct setup *setup)
-{
-	setup->session_namespace = new_user_namespace(setup, setup->spec->session_id_maps);
-	if (setup->session_namespace < 0)
-		return setup->session_namespace;
-	close(setup->helper_orders);
-	return waitpid(setup->helper, NULL, 0) < 0 ? -errno : 0;
 }
 
 /*

@@ -188,7 +188,7 @@ static int copy_dev(struct setup *setup, const struct dsec_msg_mount *mount)
 	return place_copy(AT_FDCWD, HOST_DEV,
 			  KERNEL_MOUNT_RDONLY | KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NOEXEC |
 				  (attributes_of(mount) & ~(unsigned int)KERNEL_MOUNT_NODEV),
-			  setup->user_namespace);
+			  setup->session_namespace);
 }
 
 /* Never writable: what is below the state root is the node's. */

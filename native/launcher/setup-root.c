@@ -137,7 +137,7 @@ static int attach_layers(struct setup *setup)
 {
 	struct kernel_mount_attr attr = {
 		.set = KERNEL_MOUNT_IDMAP,
-		.userns_fd = (uint64_t)setup->user_namespace,
+		.userns_fd = (uint64_t)setup->session_namespace,
 	};
 	char path[16];
 	int err = 0;

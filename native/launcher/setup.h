@@ -25,7 +25,7 @@ struct setup {
 	int listener; /* aether's socket */
 	int network;  /* a namespace that was made before, -1: a new one */
 	/* What the steps have made so far. */
-	uid_t root_uid; /* the host's ids of root inside */
+	uid_t root_uid; /* the host's ids of root in sessions, who owns what is made for them */
 	gid_t root_gid;
 	int proc; /* the new procfs, also before it is at /proc */
 	int user_namespace;
@@ -39,10 +39,7 @@ struct setup {
 	int layer_mounts[LAYER_MOUNTS_MAX];
 	int layer_mount_count;
 	int layer_mounts_placed;
-	/* A process that lives in the new user namespaces before there is anything else in them. */
-	pid_t helper;
-	int helper_orders;
-	int helper_answers;
+	int helper_order; /* that ids are mapped */
 	char step[STEP_BYTES_MAX];
 };
 
@@ -51,8 +48,7 @@ _Noreturn void setup_run(struct setup *setup);
 
 /* Steps, in the order of the table in setup.c. All return 0 or a negative errno. */
 int setup_proc(struct setup *setup);
-int setup_user_namespace(struct setup *setup);
-int setup_session_namespace(struct setup *setup);
+int setup_user_namespaces(struct setup *setup);
 int setup_user(struct setup *setup);
 int setup_capabilities(struct setup *setup);
 int setup_layers(struct setup *setup);

@@ -21,9 +21,8 @@ static bool starts_with(struct dsec_bytes bytes, const char *text)
 	return bytes.length >= strlen(text) && !memcmp(bytes.data, text, strlen(text));
 }
 
-uint32_t spec_host_id(const struct dsec_msg_spawn *spec, uint32_t inside)
+static uint32_t mapped(struct dsec_list maps, uint32_t inside)
 {
-	struct dsec_list maps = spec->id_maps;
 	struct dsec_bytes item;
 
 	while (dsec_list_next(&maps, &item)) {
@@ -34,6 +33,18 @@ uint32_t spec_host_id(const struct dsec_msg_spawn *spec, uint32_t inside)
 			return map.outside + (inside - map.inside);
 	}
 	return (uint32_t)-1;
+}
+
+uint32_t spec_host_id(const struct dsec_msg_spawn *spec, uint32_t inside)
+{
+	return mapped(spec->id_maps, inside);
+}
+
+uint32_t spec_session_host_id(const struct dsec_msg_spawn *spec, uint32_t inside)
+{
+	uint32_t id = mapped(spec->session_id_maps, inside);
+
+	return id == (uint32_t)-1 ? id : spec_host_id(spec, id);
 }
 
 static const char *check_kind(const struct dsec_msg_spawn *spec)
@@ -67,11 +78,14 @@ static const char *check_id_maps(const struct dsec_msg_spawn *spec)
 			return "ids are those of one range of sandboxes";
 		range = own;
 	}
-	if (spec_host_id(spec, 0) == (uint32_t)-1 ||
-	    spec_host_id(spec, spec->uid) == (uint32_t)-1 ||
-	    spec_host_id(spec, spec->gid) == (uint32_t)-1)
-		return "id 0 and the ids of PID 1 must be mapped";
-	return NULL;
+	return spec_host_id(spec, 0) == (uint32_t)-1 ? "id 0 must be mapped" : NULL;
+}
+
+/* The root of its namespace, as that is who the kernel gives the files of an undumpable process to:
+ * whoever else had that id could write /proc/1/oom_score_adj. */
+static const char *check_ids(const struct dsec_msg_spawn *spec)
+{
+	return spec->uid == 0 && spec->gid == 0 ? NULL : "the ids of PID 1 are 0";
 }
 
 static const char *check_session_ids(const struct dsec_msg_spawn *spec)
@@ -87,11 +101,10 @@ static const char *check_session_ids(const struct dsec_msg_spawn *spec)
 		dsec_message_decode(&dsec_msg_id_map, item, &map);
 		if (map.outside > LAST_ID || map.count > LAST_ID + 1 - map.outside)
 			return "sessions have ids of PID 1's namespace";
-		if ((spec->uid >= map.outside && spec->uid - map.outside < map.count) ||
-		    (spec->gid >= map.outside && spec->gid - map.outside < map.count))
-			return "the ids of PID 1 must not be mapped for sessions";
+		if (map.outside == 0)
+			return "the id of PID 1 must not be mapped for sessions";
 	}
-	return NULL;
+	return spec_session_host_id(spec, 0) == (uint32_t)-1 ? "sessions have an id 0" : NULL;
 }
 
 static const char *check_root(const struct dsec_msg_spawn *spec)
@@ -306,6 +319,7 @@ static const struct {
 	{ "spec:kind", DSEC_ERROR_UNSUPPORTED, check_kind },
 	{ "spec:namespaces", DSEC_ERROR_PERMISSION_DENIED, check_namespaces },
 	{ "spec:idMaps", DSEC_ERROR_PERMISSION_DENIED, check_id_maps },
+	{ "spec:ids", DSEC_ERROR_PERMISSION_DENIED, check_ids },
 	{ "spec:sessionIdMaps", DSEC_ERROR_PERMISSION_DENIED, check_session_ids },
 	{ "spec:root", DSEC_ERROR_INVALID_ARGUMENT, check_root },
 	{ "spec:mounts", DSEC_ERROR_INVALID_ARGUMENT, check_mounts },

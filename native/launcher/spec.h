@@ -29,6 +29,9 @@ struct failure spec_check(const struct dsec_msg_spawn *spec, const char *key);
 /* The host's id for id `inside` of PID 1's namespace, or (uint32_t)-1. */
 uint32_t spec_host_id(const struct dsec_msg_spawn *spec, uint32_t inside);
 
+/* The same for an id of sessions. */
+uint32_t spec_session_host_id(const struct dsec_msg_spawn *spec, uint32_t inside);
+
 /* True when `bytes` is exactly this text. */
 bool spec_is(struct dsec_bytes bytes, const char *text);
 

@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,21 +30,61 @@ static int result(long value)
 	return value < 0 ? errno : 0;
 }
 
-/* The attempts of a session: each must fail with the errno that the test expects. */
+/* What a session may try on another process; each attempt is answered with its errno. */
+static void attack_process(FILE *answer, pid_t pid)
+{
+	static const char *const files[] = { "oom_score_adj", "timerslack_ns", "mem", "environ" };
+	char byte, path[64];
+	struct iovec own = { &byte, 1 }, theirs = { (void *)files, 1 };
+	struct sched_param parameter = { 0 };
+	struct rlimit limit = { 64, 64 };
+	cpu_set_t cpus;
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	fprintf(answer, "kill=%d ", result(kill(pid, SIGURG)));
+	fprintf(answer, "prlimit=%d ", result(prlimit(pid, RLIMIT_NOFILE, &limit, NULL)));
+	fprintf(answer, "priority=%d ", result(setpriority(PRIO_PROCESS, (id_t)pid, 5)));
+	fprintf(answer, "affinity=%d ", result(sched_setaffinity(pid, sizeof(cpus), &cpus)));
+	fprintf(answer, "scheduler=%d ",
+		result(syscall(SYS_sched_setscheduler, pid, SCHED_BATCH, &parameter)));
+	fprintf(answer, "ioprio=%d ", result(syscall(SYS_ioprio_set, 1, pid, 3 << 13)));
+	fprintf(answer, "getfd=%d ", result(syscall(SYS_pidfd_getfd, pidfd, 0, 0)));
+	fprintf(answer, "readv=%d ", result(process_vm_readv(pid, &own, 1, &theirs, 1, 0)));
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", pid, files[i]);
+		fprintf(answer, "%s=%d ", files[i], result(open(path, O_RDWR)));
+	}
+	fprintf(answer, "ptrace=%d", result(ptrace(PTRACE_ATTACH, pid, NULL, NULL)));
+}
+
+/* The same on a process of its own: that these attempts can succeed at all. */
+static void attack_own(FILE *answer)
+{
+	pid_t child;
+
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	attack_process(answer, child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* The attempts of a session on what is around it: each must fail with the errno that the test
+ * expects. */
 static void attack(FILE *answer)
 {
-	struct rlimit limit = { 0, 0 };
-
-	fprintf(answer, "kill=%d ", result(kill(1, SIGUSR1)));
-	fprintf(answer, "prlimit=%d ", result(prlimit(1, RLIMIT_NOFILE, &limit, NULL)));
-	fprintf(answer, "priority=%d ", result(setpriority(PRIO_PROCESS, 1, 5)));
 	fprintf(answer, "hostname=%d ", result(sethostname("x", 1)));
 	fprintf(answer, "mount=%d ", result(mount("none", "/", "tmpfs", 0, NULL)));
 	fprintf(answer, "unshare=%d ", result(unshare(CLONE_NEWUSER)));
 	fprintf(answer, "mknod=%d ", result(mknod("/tmp-node", S_IFBLK | 0600, 0x0700)));
-	fprintf(answer, "sysctl=%d ",
+	fprintf(answer, "aio=%d ", result(syscall(SYS_io_setup, 1, answer)));
+	fprintf(answer, "sysctl=%d",
 		result(open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY)));
-	fprintf(answer, "environ=%d", result(open("/proc/1/environ", O_RDONLY)));
 }
 
 static void as_session(FILE *answer, const char *argument)
@@ -54,6 +96,15 @@ static void as_session(FILE *answer, const char *argument)
 	close(SESSION_FD);
 	if (!strcmp(argument, "attack")) {
 		attack(answer);
+	} else if (!strcmp(argument, "attack-first")) {
+		attack_process(answer, 1);
+	} else if (!strcmp(argument, "attack-own")) {
+		attack_own(answer);
+	} else if (!strcmp(argument, "processors")) {
+		cpu_set_t cpus;
+
+		fprintf(answer, "%d",
+			sched_getaffinity(0, sizeof(cpus), &cpus) ? -1 : CPU_COUNT(&cpus));
 	} else if (!strncmp(argument, "write ", 6)) {
 		int fd = open(argument + 6, O_CREAT | O_WRONLY, 0644);
 

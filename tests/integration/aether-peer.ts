@@ -94,12 +94,14 @@ export async function startAether(options: AetherOptions = {}): Promise<Aether> 
 /** Polls until `check` holds; throws `deadline-exceeded` after ten seconds. */
 export async function until(
   check: () => boolean | Promise<boolean>,
-  what: string,
+  what: string | (() => string),
   timeoutMs = 10_000,
 ): Promise<void> {
   const end = performance.now() + timeoutMs;
   while (!(await check())) {
-    if (performance.now() > end) throw new DsecError('deadline-exceeded', what);
+    if (performance.now() > end) {
+      throw new DsecError('deadline-exceeded', typeof what === 'string' ? what : what());
+    }
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -199,9 +199,26 @@ describe('what a command left behind', () => {
     await run(link, 'sleep 0.5 & sleep 0.3 & exit 0', { env: [`MARK=${mark}`] });
     expect(marked(mark).length).toBeGreaterThan(0);
     await until(() => marked(mark).length === 0, 'the children to end');
-    await until(() => childrenOf(aether.pid).length === 0, 'the keeper to end');
+    const left = () => childrenOf(aether.pid);
+    await until(
+      () => left().length === 0,
+      () => `the keeper to end: ${left().map(describeProcess)}`,
+    );
   });
 });
+
+/** What a process does, and what is below it, for the message of a test that fails. */
+function describeProcess(pid: string): string {
+  try {
+    const [, text = ''] = readFileSync(`/proc/${pid}/status`, 'utf8').split('Name:');
+    const seen = text.match(/^(State|PPid|SigPnd|ShdPnd|SigBlk|SigCgt):.*$/gm) ?? [];
+    const below = childrenOf(Number(pid)).map(describeProcess).join();
+    const syscall = readFileSync(`/proc/${pid}/syscall`, 'utf8').trim();
+    return `${pid} ${text.split('\n')[0]} ${seen.join(' ')} ${syscall} [${below}]`;
+  } catch (error) {
+    return `${pid} ${error}`;
+  }
+}
 
 function childrenOf(pid: number): string[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);

@@ -6,13 +6,13 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
 import { openLink, run } from './aether-peer.ts';
 import {
-  AGENT_ID,
   ATTRIBUTES,
   buildNative,
   type LauncherWorld,
   mountLayers,
   NATIVE,
   openLauncherWorld,
+  SESSION_IDS,
   until,
 } from './launcher-world.ts';
 
@@ -49,7 +49,7 @@ describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () 
     expect(result.stdout.toString()).toMatch(/^accept\n/);
 
     const uid = /Uid:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    expect(uid).toBe(`${BASE + AGENT_ID}`);
+    expect(uid).toBe(`${BASE + SESSION_IDS}`);
     link.close();
     await client.kill(key);
     await client.release(key);

@@ -15,12 +15,12 @@ import { SANDBOX_ID_COUNT, SANDBOX_ID_FIRST, type SpawnFields } from '@dsec/prot
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
 import {
-  AGENT_ID,
   ATTRIBUTES,
   buildNative,
   type LauncherWorld,
   mountLayers,
   openLauncherWorld,
+  SESSION_IDS,
   type TestLayer,
   until,
 } from './launcher-world.ts';
@@ -68,10 +68,12 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
 
   it('has a range of ids, and PID 1 has one that sessions lack', async () => {
     const { pid } = await spawn();
-    expect(read(pid, 'uid_map').trim().split(/\s+/)).toEqual(['0', `${BASE}`, '65536']);
-    expect(read(pid, 'gid_map').trim().split(/\s+/)).toEqual(['0', `${BASE}`, '65536']);
+    const own = `${BASE + SESSION_IDS}`;
+    for (const map of ['uid_map', 'gid_map']) {
+      const numbers = read(pid, map).trim().split(/\s+/);
+      expect(numbers, map).toEqual(['0', own, '1', '1', `${BASE}`, `${SESSION_IDS}`]);
+    }
     const status = statusOf(pid);
-    const own = `${BASE + AGENT_ID}`;
     expect(status.get('Uid')).toBe([own, own, own, own].join('\t'));
     expect(status.get('Gid')).toBe([own, own, own, own].join('\t'));
     expect(status.get('Groups')?.trim()).toBe('');
@@ -181,21 +183,37 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
     expect(await world.ask(key, 'session fill 1000')).toBe(`${ENOSPC}`);
   });
 
-  it('keeps sessions from their PID 1, and from new namespaces', async () => {
+  it('keeps root inside from PID 1, whatever it may do to its own', async () => {
+    const { pid } = await spawn();
+    const before = ['oom_score_adj', 'limits', 'timerslack_ns'].map((name) => read(pid, name));
+    const attempts = ['kill', 'prlimit', 'priority', 'affinity', 'scheduler', 'ioprio'];
+    const files = ['oom_score_adj', 'timerslack_ns', 'mem', 'environ'];
+    const names = [...attempts, 'getfd', 'readv', ...files, 'ptrace'];
+    const own = await world.ask(key, 'session attack-own');
+    expect(own.split(' ')).toEqual(names.map((name) => `${name}=0`));
+    const first = await world.ask(key, 'session attack-first');
+    expect(first.split(' ')).toEqual(
+      names.map((name) => `${name}=${files.includes(name) ? EACCES : EPERM}`),
+    );
+    const after = ['oom_score_adj', 'limits', 'timerslack_ns'].map((name) => read(pid, name));
+    expect(after).toEqual(before);
+    // As the kernel sees it: what PID 1 owns, sessions have no name for.
+    expect(statSync(`/proc/${pid}/oom_score_adj`).uid).toBe(BASE + SESSION_IDS);
+    await until('PID 1 still answers', () => world.ask(key, 'session read /etc/hello'));
+  });
+
+  it('keeps sessions from new namespaces and from what all sandboxes share', async () => {
     await spawn();
+    const ENOSYS = 38;
     const answers = await world.ask(key, 'session attack');
     expect(answers.split(' ')).toEqual([
-      `kill=${EPERM}`,
-      `prlimit=${EPERM}`,
-      `priority=${EPERM}`,
       `hostname=${EPERM}`,
       `mount=${EPERM}`,
       `unshare=${EPERM}`,
       `mknod=${EPERM}`,
+      `aio=${ENOSYS}`,
       `sysctl=${EACCES}`,
-      `environ=${EACCES}`,
     ]);
-    await until('PID 1 still answers', () => world.ask(key, 'session read /etc/hello'));
   });
 
   it('may use low ports and ping, by its own network namespace', async () => {
@@ -325,6 +343,13 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
       'permission-denied',
       (s) => ({ ...s, sessionIdMaps: [{ inside: 0, outside: 0, count: 65_536 }] }),
     ],
+    [
+      'sessionIdMaps',
+      'permission-denied',
+      (s) => ({ ...s, sessionIdMaps: [{ inside: 1, outside: 1, count: 65_535 }] }),
+    ],
+    ['ids', 'permission-denied', (s) => ({ ...s, uid: SESSION_IDS, gid: SESSION_IDS })],
+    ['ids', 'permission-denied', (s) => ({ ...s, gid: 1 })],
     ['root', 'invalid-argument', ({ root: _, ...s }) => s],
     [
       'proc',

@@ -44,8 +44,8 @@ const PROGRAMS = ['dsec-launcher', 'aether', 'launcher_pid1', 'launcher_pinned']
 export const NATIVE = new URL('../../native', import.meta.url).pathname;
 export const LAUNCHER = join(NATIVE, 'build/dsec-launcher');
 
-/** Of PID 1: the last id of its range, so that sessions have all others. */
-export const AGENT_ID = SANDBOX_ID_COUNT - 1;
+/** Of a sandbox's range, the last id is that of PID 1; sessions have all before it. */
+export const SESSION_IDS = SANDBOX_ID_COUNT - 1;
 export const ATTRIBUTES = {
   mode: 0o755,
   uid: 0,
@@ -235,8 +235,11 @@ function sandboxSpec(
     ...key,
     kind: 'sandbox',
     namespaces: Object.values(NAMESPACE_BITS).reduce((all, bit) => all | bit, 0),
-    idMaps: [{ inside: 0, outside: base, count: SANDBOX_ID_COUNT }],
-    sessionIdMaps: [{ inside: 0, outside: 0, count: AGENT_ID }],
+    idMaps: [
+      { inside: 0, outside: base + SESSION_IDS, count: 1 },
+      { inside: 1, outside: base, count: SESSION_IDS },
+    ],
+    sessionIdMaps: [{ inside: 0, outside: 1, count: SESSION_IDS }],
     hostname: 'box',
     root: {
       layers: layers.map(({ layerId }) => ({ layerId })),
@@ -246,7 +249,7 @@ function sandboxSpec(
     mounts: sandboxMounts(base),
     sysctls: [
       { name: 'net.ipv4.ip_unprivileged_port_start', value: '0' },
-      { name: 'net.ipv4.ping_group_range', value: `${base} ${base + AGENT_ID}` },
+      { name: 'net.ipv4.ping_group_range', value: `${base} ${base + SESSION_IDS - 1}` },
     ],
     cgroups: [
       { hierarchy: 'unified', directory: bytes(id), settings: [] },
@@ -266,9 +269,9 @@ function sandboxSpec(
     capabilities: 0,
     noNewPrivileges: true,
     seccomp,
-    uid: AGENT_ID,
-    gid: AGENT_ID,
-    argv: [bytes('aether'), bytes('--session-ids'), bytes(`0:0:${AGENT_ID}`)],
+    uid: 0,
+    gid: 0,
+    argv: [bytes('aether'), bytes('--session-ids'), bytes(`0:1:${SESSION_IDS}`)],
     env: [],
     descriptors: [
       { number: 0, kind: 'null' },

@@ -18,8 +18,8 @@
  * is answered alike.
  *
  * **Epochs.** `hello` carries the epoch of the edge's state root; the launcher closes connections of older
- * epochs. A restarted launcher has another `instance`: the edge then sends `adopt` for every object that
- * its journal says runs.
+ * epochs, and remembers the newest across its own restarts. A restarted launcher has another `instance`: the
+ * edge then sends `adopt` for every object that its journal says runs.
  */
 import { KIB } from '@dsec/std';
 import { NONCE_BYTES, PATH_BYTES_MAX } from './aether-frames.ts';
@@ -107,10 +107,19 @@ const IdMap = message('id-map', {
   count: u32(3, { minimum: 1, maximum: SANDBOX_ID_COUNT }),
 });
 
+/**
+ * The writable layer; both limits hold whatever the driver, or the spawn fails. `tmpfs` is memory, charged to
+ * the sandbox. `image` is an ext4 file system in a sparse file below `uppers/`, so that it survives in the
+ * page cache and on disk, not in memory limits; limits are rounded up to what ext4 can have (4 MiB at least).
+ * `btrfs` is a subvolume with a quota of its own; the kernel has no inode quota there, so it is `unsupported`
+ * unless `inodesUnlimited` says that the edge knows.
+ */
 const Upper = message('upper', {
   driver: choice(1, ['tmpfs', 'image', 'btrfs']),
   sizeBytes: u64(2, { minimum: 64 * KIB }),
   inodesMax: u64(3, { minimum: 16 }),
+  /** `inodesMax` may go unenforced where the driver cannot. */
+  inodesUnlimited: optional(bool(4)),
 });
 
 const Root = message('root', {
@@ -143,7 +152,14 @@ const MOUNT_KINDS = [
   'readonly',
 ] as const;
 
-/** In order. A target that cannot be reached without symlinks, or a step that fails, fails the spawn. */
+/**
+ * In order. A target that cannot be reached without symlinks, or a step that fails, fails the spawn.
+ *
+ * Files over procfs are binds: after `proc` and what masks it, so that they come out on top. A sandbox that
+ * shall see its own limits has one over `/proc/meminfo`, `cpuinfo`, `stat`, `uptime` and `loadavg`, and one
+ * with a number of its own over `/proc/sys/kernel/random/boot_id` (behind the `readonly` of `/proc/sys`, which
+ * would hide it). The files lie below the state root, are read-only inside, and must be readable by others.
+ */
 const Mount = message('mount', {
   kind: choice(1, MOUNT_KINDS),
   /** Inside the new root; made as a directory where missing. */
@@ -193,11 +209,16 @@ const Spawn = message('spawn', {
   ...objectKey,
   kind: choice(3, ['sandbox', 'service']),
   namespaces: u32(4, { maximum: 127 }),
-  /** Of the namespace of PID 1. */
+  /**
+   * Of the namespace of PID 1. Its root is PID 1 itself, as the kernel gives the files of an undumpable
+   * process to the root of its namespace: `0 → base + 65535 (1)` and `1 → base (65535)`.
+   */
   idMaps: listOf(5, IdMap, { itemsMax: 4, bytesMax: KIB }),
   /**
-   * Of the namespace that sessions live in, which PID 1 has as descriptor 4; must not hold the id of PID 1
-   * (THREATS B4). aether is told the same map by its arguments: `--session-ids INSIDE:OUTSIDE:COUNT`.
+   * Of the namespace that sessions live in, which PID 1 has as descriptor 4: `0 → 1 (65535)`. Must not hold
+   * id 0 of the namespace of PID 1 (THREATS B4). Files are seen through it: layers are shifted by it, so that
+   * id n on disk is id n of sessions, `base + n` for the host. aether is told the same map by its arguments:
+   * `--session-ids INSIDE:OUTSIDE:COUNT`, here `0:1:65535`.
    */
   sessionIdMaps: listOf(6, IdMap, { itemsMax: 4, bytesMax: KIB }),
   hostname: optional(shortText(7, 63)),
@@ -217,6 +238,7 @@ const Spawn = message('spawn', {
   noNewPrivileges: bool(15),
   /** A classic BPF program, 8 bytes an instruction. */
   seccomp: optional(bytes(16, { bytesMin: 8, bytesMax: 32 * KIB })),
+  /** Of PID 1 in its namespace: 0 for a sandbox. */
   uid: u32(17),
   gid: u32(18),
   /** Below the state root. Absent: aether, from its sealed copy. */
@@ -226,6 +248,13 @@ const Spawn = message('spawn', {
   /** All that PID 1 has, but for the session namespace. */
   descriptors: listOf(22, Descriptor, { itemsMin: 1, itemsMax: 16, bytesMax: 10 * KIB }),
   oomScoreAdj: i32(23, { minimum: -1000, maximum: 1000 }),
+  /**
+   * Processors that PID 1 may run on, and so its sessions: bit n of byte m is processor 8m + n. It makes
+   * `nproc` follow the limit and is no limit itself: a program may widen its affinity again, as far as its
+   * cpuset goes. What holds is the quota (`cpu.max`, `cpu.cfs_quota_us`) and, where there is a cpuset
+   * controller, `cpuset.cpus` in `cgroups`. Absent: as the launcher; none that is there: the spawn fails.
+   */
+  cpus: optional(bytes(24, { bytesMin: 1, bytesMax: 1024 })),
 });
 
 /** Start ticks tell a process from a later one with the same number (field 22 of /proc/PID/stat). */
