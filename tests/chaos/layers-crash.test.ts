@@ -1,6 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import {
@@ -9,6 +16,7 @@ import {
   importLayer,
   type LayerStore,
   parseLayerRef,
+  REPAIR_CRASH_POINTS,
   sweepLayerStore,
 } from '@dsec/layers';
 import { createSeededRandom, type Digest } from '@dsec/std';
@@ -102,6 +110,30 @@ describe('an import that is killed', () => {
     const { signal } = await startImport(store, env).ended;
     expect(signal, 'now the parent dies as well').toBe('SIGKILL');
     await expectRecovery(store);
+  });
+
+  it.each(REPAIR_CRASH_POINTS)('at %s of a damaged layer', async (point) => {
+    const store = await newStore();
+    await importHere(store);
+    const files = ['blobs', 'layers'].flatMap((kind) => {
+      const [id = ''] = readdirSync(join(store.root, kind));
+      return readdirSync(join(store.root, kind, id)).map((name) => join(kind, id, name));
+    });
+    for (const file of files) {
+      chmodSync(join(store.root, file), 0o644);
+      writeFileSync(join(store.root, file), 'damaged');
+    }
+    process.env.DSEC_CRASH_POINT = point;
+    try {
+      expect(await codeOf(importHere(store))).toBe('overloaded');
+    } finally {
+      delete process.env.DSEC_CRASH_POINT;
+    }
+    expect(readdirSync(join(store.root, 'tmp'))).toEqual([]);
+    const { repaired } = await importHere(store);
+    expect(files).toEqual(expect.arrayContaining([...repaired]));
+    expect(await auditStore(store)).toMatchObject({ layers: [wanted], refs: [REF] });
+    expect((await importHere(store)).repaired).toEqual([]);
   });
 
   const rounds = isLong ? 200 : 5;

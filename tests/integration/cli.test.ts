@@ -1,8 +1,18 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ERROR_CODES } from '@dsec/std';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,6 +33,7 @@ describe('dsec', () => {
     return { status, stdout, stderr };
   };
   const json = (...args: string[]) => JSON.parse(dsec(['--json', ...args]).stdout);
+  const refsIn = (listed: { layers: { ref: string }[] }) => listed.layers.map(({ ref }) => ref);
 
   beforeAll(() => {
     root = mkdtempSync(join(tmpdir(), 'dsec-cli-'));
@@ -68,14 +79,14 @@ describe('dsec', () => {
   });
 
   it('lists nothing on a new machine', () => {
-    expect(json('layer', 'ls')).toEqual([]);
+    expect(json('layer', 'ls')).toEqual({ layers: [], problems: [] });
   });
 
   it('imports a directory, and the same content again as the same layer', () => {
     const first = json('layer', 'import', 'base/tools:1.0.0', join(root, 'tree'));
     const second = json('layer', 'import', 'base/tools:1.1.0', join(root, 'tree'));
     expect(second.layerId).toBe(first.layerId);
-    expect(json('layer', 'ls', 'base/tools').map((row: { ref: string }) => row.ref)).toEqual([
+    expect(refsIn(json('layer', 'ls', 'base/tools'))).toEqual([
       'base/tools:1.1.0',
       'base/tools:1.0.0',
     ]);
@@ -86,9 +97,8 @@ describe('dsec', () => {
     const tar = execFileSync('tar', ['--format=pax', '-cf', '-', '-C', join(root, 'tree'), '.']);
     const { status, stderr } = dsec(['layer', 'import', 'base/piped:1.0.0', '-'], tar);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    const digests = json('layer', 'ls', 'base').map(
-      (row: { treeDigest: string }) => row.treeDigest,
-    );
+    const { layers } = json('layer', 'ls', 'base');
+    const digests = layers.map((row: { treeDigest: string }) => row.treeDigest);
     expect(new Set(digests).size).toBe(1);
   });
 
@@ -121,6 +131,76 @@ describe('dsec', () => {
     const { status, stderr } = dsec(['layer', 'verify', 'base/tools:latest']);
     expect(status).toBe(ERROR_CODES['data-loss'].exitCode);
     expect(stderr).toContain('base/tools:1.1.0 is damaged');
+  });
+
+  it('goes on after a damaged layer, and repairs it when its content is imported again', () => {
+    const [other, absent] = ['base/other:1.0.0', 'base/absent:1.0.0'];
+    json('layer', 'import', other, join(root, 'other-tree'));
+    const one = dsec(['layer', 'verify', 'base/tools:1.1.0', absent, other]);
+    expect(one.status).toBe(ERROR_CODES['data-loss'].exitCode);
+    expect(one.stdout).toContain(`${other}: `);
+    expect(one.stderr).toContain(`no layer matches ${absent}`);
+    const verified = json('layer', 'verify', 'base/tools:1.1.0', absent, other);
+    expect(verified).toMatchObject({
+      layers: [{ ref: other }],
+      problems: [
+        { ref: 'base/tools:1.1.0', code: 'data-loss' },
+        { ref: absent, code: 'not-found' },
+      ],
+    });
+
+    const { repaired } = json('layer', 'import', 'base/tools:1.2.0', join(root, 'tree'));
+    expect(repaired).toEqual([expect.stringMatching(/^blobs\/[0-9a-f]{64}\/data$/)]);
+    expect(dsec(['layer', 'verify', 'base/tools:1.1.0']).status).toBe(0);
+  });
+
+  it('lists what is whole beside what is damaged', () => {
+    const { layers } = json('layer', 'ls');
+    const ref = join(state, 'store', 'refs', 'base', 'tools', '1.2.0');
+    chmodSync(ref, 0o644);
+    writeFileSync(ref, 'not json');
+    const { status, stdout, stderr } = dsec(['layer', 'ls']);
+    expect(status).toBe(ERROR_CODES['data-loss'].exitCode);
+    expect(stdout).toContain('base/tools:1.1.0');
+    expect(stderr).toContain('base/tools:1.2.0 is damaged');
+    const listed = json('layer', 'ls');
+    expect(listed.layers).toHaveLength(layers.length - 1);
+    expect(listed.problems).toEqual([
+      expect.objectContaining({ ref: 'base/tools:1.2.0', code: 'data-loss' }),
+    ]);
+    expect(dsec(['layer', 'rm', 'base/tools:1.2.0']).status).toBe(0);
+    expect(dsec(['layer', 'ls']).status).toBe(0);
+  });
+
+  it('keeps others out of its state, and refuses state that others may change', () => {
+    const place = join(root, 'umask');
+    const script = 'umask 000; exec "$0" "$@"';
+    const argv = [process.execPath, CLI, '--state', place, '--json', 'layer', 'ls'];
+    const run = () => spawnSync('sh', ['-c', script, ...argv], { encoding: 'utf8' });
+    expect(run().status).toBe(0);
+    for (const path of [place, join(place, 'store'), join(place, 'store', 'refs')]) {
+      expect(statSync(path).mode & 0o022).toBe(0);
+    }
+    chmodSync(place, 0o777);
+    const { status, stdout } = run();
+    expect(status).toBe(ERROR_CODES['permission-denied'].exitCode);
+    expect(JSON.parse(stdout).error.message).toContain('chmod');
+  });
+
+  it('waits for the writer of a FIFO, until somebody interrupts it', async () => {
+    const fifo = join(root, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const args = [CLI, '--state', state, 'layer', 'import', 'base/fifo:1.0.0', fifo];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const stages = join(state, 'store', 'tmp');
+    while (readdirSync(stages).length === 0 && child.exitCode === null) await setTimeout(10);
+    child.kill('SIGINT');
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(ERROR_CODES.cancelled.exitCode);
+
+    const waiting = spawn(process.execPath, args, { stdio: 'ignore' });
+    execFileSync('sh', ['-c', 'tar -cf "$1" -C "$0" .', join(root, 'tree'), fifo]);
+    expect((await once(waiting, 'exit'))[0]).toBe(0);
   });
 
   it('removes a name and leaves the others', () => {

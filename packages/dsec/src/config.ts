@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { makeDirectories } from '@dsec/linux';
@@ -30,9 +31,36 @@ export function resolveStatePaths(stateOption: string | undefined): StatePaths {
   };
 }
 
-/** Creates a state directory with mode 0700, and what is missing above it. */
+/**
+ * Creates a state directory with mode 0700, and what is missing above it. `permission-denied` when one is
+ * there that others may write to.
+ */
 export function makeStateDirectory(path: string): void {
   makeDirectories(path, 0o700);
+  checkStateDirectory(path);
+}
+
+/** The same for the state directory and the layer store in it. */
+export function makeStateDirectories(paths: StatePaths): void {
+  for (const path of [paths.root, paths.store]) makeStateDirectory(path);
+}
+
+/** Throws `permission-denied` when others may write where DSec keeps its state; absent ones pass. */
+export function checkStateDirectories(paths: StatePaths): void {
+  for (const path of [paths.root, paths.store]) checkStateDirectory(path);
+}
+
+/** Whoever can put files there decides what runs in every sandbox. */
+function checkStateDirectory(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  const mode = (found.mode & 0o7777).toString(8).padStart(4, '0');
+  if (found.uid === process.geteuid?.() && (found.mode & 0o022) === 0) return;
+  throw new DsecError(
+    'permission-denied',
+    `${path} has mode ${mode} and belongs to user ${found.uid}; state belongs to the user who runs dsec ` +
+      'and nobody else may write to it: chmod go-w or chown it, or name another directory with --state',
+  );
 }
 
 function defaultRoot(): string {

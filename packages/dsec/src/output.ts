@@ -53,6 +53,11 @@ export function printError(error: DsecError, json: boolean): void {
   process.stderr.write(`      ${error.remedy}\n`);
 }
 
+/** One line for people on stderr about something that did not stop the command. */
+export function printWarning(text: string): void {
+  process.stderr.write(`dsec: ${escapeForTerminal(text)}\n`);
+}
+
 export interface ByteProgress {
   /** `doneBytes` so far; `totalBytes` where it is known. */
   update(doneBytes: number, totalBytes: number | undefined, note: string): void;

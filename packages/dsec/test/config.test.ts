@@ -1,8 +1,13 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { makeStateDirectory, resolveStatePaths } from '../src/config.ts';
+import {
+  checkStateDirectories,
+  makeStateDirectories,
+  makeStateDirectory,
+  resolveStatePaths,
+} from '../src/config.ts';
 
 describe('resolveStatePaths', () => {
   afterEach(() => vi.unstubAllEnvs());
@@ -47,6 +52,34 @@ describe('makeStateDirectory', () => {
       expect(statSync(path).mode & 0o777).toBe(0o700);
     } finally {
       rmSync(parent, { recursive: true });
+    }
+  });
+});
+
+describe('checkStateDirectories', () => {
+  const spoilers: [string, (path: string) => void][] = [
+    ['anybody may write', (path) => chmodSync(path, 0o777)],
+    ['the group may write', (path) => chmodSync(path, 0o770)],
+    ['anybody may write in its store', (path) => chmodSync(join(path, 'store'), 0o777)],
+  ];
+  // Only root can give a directory away.
+  if (process.getuid?.() === 0) {
+    spoilers.push(['somebody else owns', (path) => chownSync(path, 1000, 1000)]);
+  }
+
+  it.each(spoilers)('refuses a directory where %s', (_name, spoil) => {
+    const path = mkdtempSync(join(tmpdir(), 'dsec-config-'));
+    try {
+      const paths = resolveStatePaths(path);
+      checkStateDirectories(paths);
+      makeStateDirectories(paths);
+      checkStateDirectories(paths);
+      spoil(path);
+      const refusal = expect.objectContaining({ code: 'permission-denied' });
+      expect(() => checkStateDirectories(paths)).toThrow(refusal);
+      expect(() => makeStateDirectories(paths)).toThrow(refusal);
+    } finally {
+      rmSync(path, { recursive: true });
     }
   });
 });

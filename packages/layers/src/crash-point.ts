@@ -18,7 +18,14 @@ export const CRASH_POINTS = [
   'publish.after-ref-fsync',
 ] as const;
 
-export type CrashPoint = (typeof CRASH_POINTS)[number];
+/** The same where an import replaces damaged files of a layer that is there already. */
+export const REPAIR_CRASH_POINTS = [
+  'repair.before-file',
+  'repair.after-file',
+  'repair.after-fsync',
+] as const;
+
+export type CrashPoint = (typeof CRASH_POINTS)[number] | (typeof REPAIR_CRASH_POINTS)[number];
 
 const armed = process.env.DSEC_CRASH_POINT;
 const scope = process.env.DSEC_CRASH_SCOPE;

@@ -7,6 +7,8 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constant
 
 /** Published files are never written again, by anybody. */
 const PUBLISHED_MODE = 0o444;
+/** Whoever may read a store may not change it, whatever the umask of the process that made it. */
+const DIRECTORY_MODE = 0o755;
 
 /** Makes the content of a file durable, whoever wrote it. */
 export async function syncFile(path: string): Promise<void> {
@@ -22,7 +24,7 @@ export async function syncFile(path: string): Promise<void> {
  * Makes one directory unless it is there; tells whether it did. Node's recursive form calls a full disk
  * ENOENT.
  */
-export async function ensureDirectory(path: string, mode = 0o777): Promise<boolean> {
+export async function ensureDirectory(path: string, mode = DIRECTORY_MODE): Promise<boolean> {
   try {
     await mkdir(path, mode);
     return true;
@@ -30,6 +32,11 @@ export async function ensureDirectory(path: string, mode = 0o777): Promise<boole
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw asDsecError(thrown);
     return false;
   }
+}
+
+/** Makes one directory that must not be there. */
+export async function createDirectory(path: string): Promise<void> {
+  await mkdir(path, DIRECTORY_MODE);
 }
 
 /** Creates a read-only file. Fails when the name exists. The caller syncs it. */
@@ -54,6 +61,22 @@ export async function openRegularFile(path: string): Promise<{ handle: FileHandl
     throw new DsecError('data-loss', `${path} is not a regular file`);
   }
   return { handle, size: stats.size };
+}
+
+/**
+ * Waits for the reading of something that a published name promises: when it is absent, that is
+ * `data-loss`, not `not-found`.
+ */
+export async function promised<Result>(reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading;
+  } catch (thrown) {
+    const error = asDsecError(thrown);
+    if (error.code !== 'not-found') throw error;
+    throw new DsecError('data-loss', `the store has lost a file: ${error.message}`, {
+      cause: thrown,
+    });
+  }
 }
 
 /** Reads a whole file of at most `bytesMax`; a larger one is `data-loss`. */

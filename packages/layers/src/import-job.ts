@@ -1,4 +1,4 @@
-import { mkdir, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import {
   BLOCK_BYTES,
   type BuiltLayer,
@@ -10,11 +10,12 @@ import {
 import { punchHole } from '@dsec/linux';
 import { type Digest, DsecError, systemClock } from '@dsec/std';
 import { crashPoint } from './crash-point.ts';
-import { readBounded } from './durable-file.ts';
+import { createDirectory, promised, readBounded } from './durable-file.ts';
 import type { LayerProgress } from './layer-progress.ts';
 import type { LayerRef } from './layer-ref.ts';
 import { type LayerManifest, manifestOf } from './manifest.ts';
-import { INDEX_BYTES_MAX, publishLayer, stagePaths } from './publish.ts';
+import { publishLayer, stagePaths } from './publish.ts';
+import { INDEX_BYTES_MAX } from './published-blob.ts';
 import { type RefRecord, refRecordOf } from './ref-store.ts';
 import {
   type ImportLimits,
@@ -42,6 +43,11 @@ export interface ImportJob {
 export interface ImportedLayer {
   readonly record: RefRecord;
   readonly manifest: LayerManifest;
+  /**
+   * Files of the store, relative to its root, that were damaged or missing and that this import has
+   * replaced by right ones.
+   */
+  readonly repaired: readonly string[];
 }
 
 /** Reads the source, builds the layer in a stage of the store and publishes it. Runs in a worker. */
@@ -63,7 +69,7 @@ export async function runImport(
       createdAtMs: systemClock.wallMs(),
     });
     const published = await publishLayer(store, { stage, built, ref: job.ref, record });
-    return { record: published, manifest: manifestOf(built) };
+    return { ...published, manifest: manifestOf(built) };
   } finally {
     await stage.discard();
   }
@@ -80,7 +86,7 @@ async function buildInStage(
   onProgress: (progress: LayerProgress) => void,
 ): Promise<{ built: BuiltLayer; source: SourceInfo }> {
   const { blob } = stagePaths(stage);
-  await mkdir(blob.directory);
+  await createDirectory(blob.directory);
   const data = await open(blob.data, 'wx', 0o444);
   try {
     const builder = createLayerBuilder({
@@ -119,7 +125,7 @@ async function readDedupSources(
   for (const blobId of blobIds) {
     sources.push({
       blobId,
-      index: await readBounded(blobPaths(store, blobId).index, INDEX_BYTES_MAX),
+      index: await promised(readBounded(blobPaths(store, blobId).index, INDEX_BYTES_MAX)),
     });
   }
   return sources;

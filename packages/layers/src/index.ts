@@ -1,5 +1,5 @@
 /** Layers: made by import, kept in a store, named by refs, composed into the root of a sandbox. */
-export { CRASH_POINTS, type CrashPoint } from './crash-point.ts';
+export { CRASH_POINTS, type CrashPoint, REPAIR_CRASH_POINTS } from './crash-point.ts';
 export {
   type ResolvedEnvironment,
   type ResolvedLayer,
@@ -7,7 +7,12 @@ export {
 } from './environment.ts';
 export type { ImportedLayer } from './import-job.ts';
 export { type ImportLayerOptions, importLayer } from './import-layer.ts';
-export { type LayerDescription, listLayers, showLayer } from './layer-list.ts';
+export {
+  type DamagedLayer,
+  type LayerDescription,
+  listLayers,
+  showLayer,
+} from './layer-list.ts';
 export type { LayerProgress } from './layer-progress.ts';
 export {
   formatLayerRef,

@@ -1,6 +1,7 @@
 import { asDsecError, DsecError } from '@dsec/std';
+import { formatLayerRef, type LayerRef } from './layer-ref.ts';
 import type { LayerManifest } from './manifest.ts';
-import { listRefs, type RefFilter, type RefRecord, resolveRef } from './ref-store.ts';
+import { findRef, listRefNames, type RefFilter, type RefRecord, resolveRef } from './ref-store.ts';
 import { readManifest } from './store-directory.ts';
 import type { LayerStore } from './store-layout.ts';
 
@@ -20,12 +21,38 @@ export async function showLayer(store: LayerStore, ref: string): Promise<LayerDe
   return describe(store, await resolveRef(store, ref));
 }
 
-/** All named layers: by kind, then name, newest version first. */
+/** A name whose record or manifest is damaged: `error` is `data-loss`. */
+export interface DamagedLayer {
+  readonly ref: string;
+  readonly error: DsecError;
+}
+
+/**
+ * All named layers: by kind, then name, newest version first. Damaged ones stand among them, so that one
+ * does not hide the others. Refs removed meanwhile are left out.
+ */
 export async function* listLayers(
   store: LayerStore,
   filter: RefFilter = {},
-): AsyncGenerator<LayerDescription> {
-  for await (const record of listRefs(store, filter)) yield describe(store, record);
+): AsyncGenerator<LayerDescription | DamagedLayer> {
+  for await (const name of listRefNames(store, filter)) {
+    const found = await describeName(store, name);
+    if (found !== undefined) yield found;
+  }
+}
+
+async function describeName(
+  store: LayerStore,
+  name: LayerRef,
+): Promise<LayerDescription | DamagedLayer | undefined> {
+  try {
+    const record = await findRef(store, name);
+    return record && (await describe(store, record));
+  } catch (thrown) {
+    const error = asDsecError(thrown);
+    if (error.code !== 'data-loss') throw error;
+    return { ref: formatLayerRef(name), error };
+  }
 }
 
 async function describe(store: LayerStore, record: RefRecord): Promise<LayerDescription> {

@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { attach, descriptorPath, errnoOf, type MountFd, mountErofs, unmount } from '@dsec/linux';
 import { createCleanupStack, type Digest, DsecError } from '@dsec/std';
-import { ensureDirectory, openRegularFile } from './durable-file.ts';
+import { ensureDirectory, openRegularFile, promised } from './durable-file.ts';
 import type { LayerMountPlan, MountForm } from './mount-plan.ts';
 import { createSharedPool, type SharedLease } from './shared-pool.ts';
 import { sweepStages } from './stage.ts';
@@ -23,8 +23,8 @@ export interface NodeLayers {
   readonly directory: string;
   /**
    * Mounts the layer, or joins the mount that is there. The first time, its metadata is copied to the
-   * node, checked against its digest and validated. `not-found`, `data-loss`, `layer-invalid`; the
-   * signal's reason when aborted.
+   * node, checked against its digest and validated. `data-loss`, `layer-invalid`; the signal's reason
+   * when aborted.
    */
   acquire(plan: LayerMountPlan, signal?: AbortSignal): Promise<SharedLease<MountFd>>;
   /** How many users each mounted layer has. */
@@ -130,7 +130,7 @@ function kernelEffects(options: NodeLayersOptions, nodeDirectory: string): NodeE
 async function mountLayer(plan: LayerMountPlan, directIo: boolean): Promise<MountFd> {
   const files = createCleanupStack();
   const openFile = async (path: string, bytes: number) => {
-    const { handle, size } = await openRegularFile(path);
+    const { handle, size } = await promised(openRegularFile(path));
     files.push(path, () => handle.close());
     if (size !== bytes) {
       throw new DsecError('data-loss', `${path} has ${size} bytes instead of ${bytes}`);

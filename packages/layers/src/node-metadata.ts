@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type BuilderLimits, type ValidLayer, validateLayer } from '@dsec/erofs';
 import { syncDirectory } from '@dsec/linux';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
-import { createFile, digestOf, readBounded, syncFile } from './durable-file.ts';
+import { createFile, digestOf, promised, readBounded, syncFile } from './durable-file.ts';
 import { createStage, newStageName } from './stage.ts';
 import { layerPaths, nodeLayerPaths } from './store-layout.ts';
 
@@ -60,9 +60,9 @@ export async function prepareNodeMetadata(job: PrepareJob): Promise<void> {
   }
 }
 
-/** Reads metadata whose digest is right; `data-loss` otherwise. */
+/** Reads published metadata whose digest is right; `data-loss` otherwise, also when it is missing. */
 export async function readMetadata(path: string, layer: ExpectedMetadata): Promise<Buffer> {
-  const meta = await readBounded(path, layer.metaBytes);
+  const meta = await promised(readBounded(path, layer.metaBytes));
   const found = digestOf(meta);
   if (found !== layer.layerId) {
     throw new DsecError('data-loss', `metadata of ${layer.layerId} has digest ${found}`);

@@ -1,17 +1,20 @@
-import { mkdir, rename } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BLOCK_BYTES, type BuiltBlob, type BuiltLayer } from '@dsec/erofs';
+import { isDeepStrictEqual } from 'node:util';
+import { BLOCK_BYTES, type BuiltBlob, type BuiltLayer, openBlobIndex } from '@dsec/erofs';
 import { syncDirectory } from '@dsec/linux';
-import { asDsecError, type Digest, DsecError } from '@dsec/std';
+import { asDsecError, DsecError } from '@dsec/std';
 import { crashPoint } from './crash-point.ts';
-import { createFile, readBounded, syncFile } from './durable-file.ts';
+import { createDirectory, createFile, promised, readBounded, syncFile } from './durable-file.ts';
 import type { LayerRef } from './layer-ref.ts';
-import { manifestOf } from './manifest.ts';
+import { type LayerManifest, manifestOf } from './manifest.ts';
 import { readMetadata } from './node-metadata.ts';
+import { INDEX_BYTES_MAX, verifyBlobData } from './published-blob.ts';
 import { encodeRecord } from './record-file.ts';
 import { checkRefIsFree, commitRef, prepareRef, type RefRecord } from './ref-store.ts';
+import { inTheWay, repairPublished } from './repair.ts';
 import type { Stage } from './stage.ts';
-import { checkBlobFile, readManifest } from './store-directory.ts';
+import { readManifest } from './store-directory.ts';
 import {
   blobPaths,
   blobsDirectory,
@@ -27,11 +30,9 @@ import {
  * that nothing names yet.
  *
  * Two processes need no lock. Names are digests of what is published, so whoever finds the name taken
- * finds the very thing that it wanted to put there: it checks that, and goes on. The same holds for a
- * repeat after a crash.
+ * finds the very thing that it wanted to put there: it checks that to the last byte, replaces what is
+ * damaged (`repair.ts`), and goes on. The same holds for a repeat after a crash.
  */
-
-export const INDEX_BYTES_MAX = 2 ** 31 - 1;
 
 export interface StagePaths {
   readonly blob: { readonly directory: string; readonly data: string; readonly index: string };
@@ -60,14 +61,20 @@ export interface Publication {
   readonly record: RefRecord;
 }
 
+export interface Published {
+  /** What the ref has now. */
+  readonly record: RefRecord;
+  /** Damaged files of the store that were replaced, relative to its root. */
+  readonly repaired: readonly string[];
+}
+
 /**
- * Publishes a built layer, whose blob data is already in the stage, and names it. Returns the record that
- * the ref has now. `already-exists` when the ref means something else; nothing is published then.
+ * Publishes a built layer, whose blob data is already in the stage, and names it. `already-exists` when the ref means something else; nothing is published then.
  */
 export async function publishLayer(
   store: LayerStore,
   publication: Publication,
-): Promise<RefRecord> {
+): Promise<Published> {
   const { stage, built, ref, record } = publication;
   const paths = stagePaths(stage);
   await checkRefIsFree(store, ref, record);
@@ -76,13 +83,15 @@ export async function publishLayer(
   await syncStage(paths, built);
   await prepareRef(store, ref);
   crashPoint('build.after-fsync');
-  if (built.blob !== undefined) await publishBlob(store, paths, built.blob);
-  await publishMetadata(store, paths, built.layerId);
-  return commitRef(store, ref, { path: paths.ref, record });
+  const repaired = [
+    ...(built.blob === undefined ? [] : await publishBlob(store, paths, built.blob)),
+    ...(await publishMetadata(store, paths, manifestOf(built))),
+  ];
+  return { record: await commitRef(store, ref, { path: paths.ref, record }), repaired };
 }
 
 async function writeStage(paths: StagePaths, built: BuiltLayer, record: RefRecord): Promise<void> {
-  await mkdir(paths.layer.directory);
+  await createDirectory(paths.layer.directory);
   await createFile(paths.layer.meta, built.meta);
   await createFile(paths.layer.manifest, encodeRecord(manifestOf(built)));
   await createFile(paths.ref, encodeRecord(record));
@@ -97,27 +106,33 @@ async function syncStage(paths: StagePaths, built: BuiltLayer): Promise<void> {
   await syncDirectory(layer.directory);
 }
 
-async function publishBlob(store: LayerStore, paths: StagePaths, blob: BuiltBlob): Promise<void> {
+async function publishBlob(
+  store: LayerStore,
+  { blob: staged }: StagePaths,
+  blob: BuiltBlob,
+): Promise<string[]> {
   const target = blobPaths(store, blob.blobId);
-  const isNew = await renameIfFree(paths.blob.directory, target.directory);
+  const isNew = await renameIfFree(staged.directory, target.directory);
   crashPoint('publish.after-blob-rename');
-  if (!isNew) await checkPublishedBlob(store, blob);
+  const repaired = isNew ? [] : await repairBlob(store, staged, blob);
   await syncDirectory(blobsDirectory(store));
   crashPoint('publish.after-blob-fsync');
+  return repaired;
 }
 
 async function publishMetadata(
   store: LayerStore,
-  paths: StagePaths,
-  layerId: Digest,
-): Promise<void> {
-  const target = layerPaths(store, layerId);
-  const isNew = await renameIfFree(paths.layer.directory, target.directory);
+  { layer: staged }: StagePaths,
+  manifest: LayerManifest,
+): Promise<string[]> {
+  const target = layerPaths(store, manifest.layerId);
+  const isNew = await renameIfFree(staged.directory, target.directory);
   crashPoint('publish.after-layer-rename');
-  if (!isNew) await checkPublishedLayer(store, layerId);
+  const repaired = isNew ? [] : await repairMetadata(store, staged, manifest);
   // Also when another process renamed it: that one may not have synced the name yet.
   await syncDirectory(layersDirectory(store));
   crashPoint('publish.after-layer-fsync');
+  return repaired;
 }
 
 /** rename(2) refuses to replace a directory that is not empty: ENOTEMPTY, on some file systems EEXIST. */
@@ -128,19 +143,63 @@ async function renameIfFree(from: string, to: string): Promise<boolean> {
   } catch (thrown) {
     const code = (thrown as NodeJS.ErrnoException).code;
     if (code === 'ENOTEMPTY' || code === 'EEXIST') return false;
+    if (code === 'ENOTDIR') throw inTheWay(to, thrown);
     throw asDsecError(thrown);
   }
 }
 
-async function checkPublishedBlob(store: LayerStore, blob: BuiltBlob): Promise<void> {
-  const index = await readBounded(blobPaths(store, blob.blobId).index, INDEX_BYTES_MAX);
-  if (!index.equals(blob.index)) {
-    throw new DsecError('data-loss', `blob ${blob.blobId} in the store has another index`);
-  }
-  await checkBlobFile(store, { blobId: blob.blobId, bytes: blob.blocks * BLOCK_BYTES });
+function repairBlob(
+  store: LayerStore,
+  staged: StagePaths['blob'],
+  blob: BuiltBlob,
+): Promise<string[]> {
+  const { blobId, blocks } = blob;
+  const target = blobPaths(store, blobId);
+  const index = openBlobIndex(blobId, blob.index);
+  return repairPublished(store, target.directory, [
+    {
+      staged: staged.index,
+      published: target.index,
+      async check() {
+        const found = await promised(readBounded(target.index, INDEX_BYTES_MAX));
+        if (!found.equals(blob.index)) throw new DsecError('data-loss', 'it is another index');
+      },
+    },
+    {
+      staged: staged.data,
+      published: target.data,
+      check: () => verifyBlobData(store, { blobId, bytes: blocks * BLOCK_BYTES, index }),
+    },
+  ]);
 }
 
-async function checkPublishedLayer(store: LayerStore, layerId: Digest): Promise<void> {
-  const manifest = await readManifest(store, layerId);
-  await readMetadata(layerPaths(store, layerId).meta, manifest);
+/** The manifest's statistics may differ: they tell how the layer was built first. */
+function repairMetadata(
+  store: LayerStore,
+  staged: StagePaths['layer'],
+  manifest: LayerManifest,
+): Promise<string[]> {
+  const { layerId, treeDigest, metaBytes, devices } = manifest;
+  const target = layerPaths(store, layerId);
+  return repairPublished(store, target.directory, [
+    {
+      staged: staged.meta,
+      published: target.meta,
+      async check() {
+        await readMetadata(target.meta, manifest);
+      },
+    },
+    {
+      staged: staged.manifest,
+      published: target.manifest,
+      async check() {
+        const found = await readManifest(store, layerId);
+        const isRight =
+          found.treeDigest === treeDigest &&
+          found.metaBytes === metaBytes &&
+          isDeepStrictEqual(found.devices, devices);
+        if (!isRight) throw new DsecError('data-loss', 'the manifest describes another layer');
+      },
+    },
+  ]);
 }

@@ -110,17 +110,30 @@ export interface RefFilter {
   readonly name?: string;
 }
 
-/** Every ref that matches: by kind, then name, newest version first. Refs removed meanwhile are left out. */
+/**
+ * Every ref that matches: by kind, then name, newest version first. Refs removed meanwhile are left out;
+ * the first damaged one is `data-loss`.
+ */
 export async function* listRefs(
   store: LayerStore,
   filter: RefFilter = {},
 ): AsyncGenerator<RefRecord> {
+  for await (const ref of listRefNames(store, filter)) {
+    const record = await findRef(store, ref);
+    if (record !== undefined) yield record;
+  }
+}
+
+/** The names alone, in the same order, whatever their records say. */
+export async function* listRefNames(
+  store: LayerStore,
+  filter: RefFilter = {},
+): AsyncGenerator<LayerRef> {
   for (const kind of filter.kind === undefined ? LAYER_KINDS : [filter.kind]) {
     const names = filter.name === undefined ? await listNames(store, kind) : [filter.name];
     for (const name of names) {
       for (const version of await listVersions(store, kind, name)) {
-        const record = await findRef(store, { kind, name, version });
-        if (record !== undefined) yield record;
+        yield { kind, name, version };
       }
     }
   }
@@ -128,7 +141,8 @@ export async function* listRefs(
 
 /**
  * Removes a name. The layer stays: other refs, sandboxes and diffs may use it, and only a collector that
- * knows all of them may remove data. `not-found` when there is no such ref.
+ * knows all of them may remove data. A damaged record is removed like any other. `not-found` when there is
+ * no such ref, `data-loss` when something else is in its place.
  */
 export async function removeRef(store: LayerStore, ref: LayerRef): Promise<void> {
   const { file, directory } = refPaths(store, ref);
@@ -136,8 +150,15 @@ export async function removeRef(store: LayerStore, ref: LayerRef): Promise<void>
     await unlink(file);
     await syncDirectory(directory);
   } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'EISDIR') throw foreignDirectory(file, thrown);
     throw asDsecError(thrown);
   }
+}
+
+/** We make no directories there, so what it holds is not ours to remove. */
+function foreignDirectory(path: string, cause: unknown): DsecError {
+  const message = `${path} is a directory where a ref belongs; look what it holds, then remove it by hand`;
+  return new DsecError('data-loss', message, { cause });
 }
 
 /** Makes the directories that a ref needs, durably, so that `commitRef` has little left that can fail. */

@@ -1,4 +1,4 @@
-import { type FileHandle, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { tryLockFile } from '@dsec/linux';
@@ -13,6 +13,7 @@ import {
   systemRandom,
 } from '@dsec/std';
 import { crashPoint } from './crash-point.ts';
+import { createDirectory } from './durable-file.ts';
 
 /**
  * A stage is a directory where one process prepares what it will publish by rename: in a store's `tmp/`,
@@ -39,7 +40,7 @@ export function newStageName(random: Random = systemRandom): string {
 /** Creates `<stagesDirectory>/<name>`. Leaves nothing when it fails. */
 export async function createStage(stagesDirectory: string, name: string): Promise<Stage> {
   const path = join(stagesDirectory, parseName(name, 'stage'));
-  await mkdir(path);
+  await createDirectory(path);
   crashPoint('stage.before-owner');
   let owner: FileHandle | undefined;
   const discard = async () => {
@@ -50,7 +51,7 @@ export async function createStage(stagesDirectory: string, name: string): Promis
     }
   };
   try {
-    owner = await open(join(path, 'owner'), 'wx');
+    owner = await open(join(path, 'owner'), 'wx', 0o644);
     if (!tryLockFile(owner.fd, 'exclusive')) {
       throw new DsecError('conflict', `stage ${path} is being swept`);
     }
@@ -83,7 +84,8 @@ export async function sweepStages(
   for (const name of await listStages(stagesDirectory)) {
     const path = join(stagesDirectory, name);
     const touchedMs = await newestChange(path).catch(() => undefined);
-    if (touchedMs === undefined || clock.wallMs() - touchedMs < ageMs) continue;
+    // A time far in the future says nothing either: the clock was set back. The lock alone decides then.
+    if (touchedMs === undefined || Math.abs(clock.wallMs() - touchedMs) < ageMs) continue;
     // What somebody else owns or planted there must not stop whoever only wanted to make room.
     if (await sweepStage(path).catch(() => false)) swept.push(name);
   }

@@ -1,8 +1,8 @@
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { makeDirectories, syncDirectory } from '@dsec/linux';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
-import { ensureDirectory, openRegularFile } from './durable-file.ts';
+import { ensureDirectory, openRegularFile, promised } from './durable-file.ts';
 import { checkManifest, type LayerManifest, LayerManifestSchema } from './manifest.ts';
 import { readJson } from './record-file.ts';
 import { type SweepOptions, sweepStages } from './stage.ts';
@@ -10,11 +10,14 @@ import { blobPaths, type LayerStore, layerPaths, stagesDirectory } from './store
 
 const TOP_DIRECTORIES = ['layers', 'blobs', 'refs', 'tmp'] as const;
 
-/** Creates what is missing of a store's top directories and opens it. */
+/**
+ * Creates what is missing of a store's top directories and opens it. What it makes only its owner can
+ * write, whatever the umask.
+ */
 export async function createLayerStore(root: string): Promise<LayerStore> {
   const store = { root: resolve(root) };
   try {
-    makeDirectories(store.root);
+    makeDirectories(store.root, 0o755);
     for (const name of TOP_DIRECTORIES) await ensureDirectory(join(store.root, name));
     await syncDirectory(store.root);
   } catch (thrown) {
@@ -35,15 +38,18 @@ export async function openLayerStore(root: string): Promise<LayerStore> {
   return store;
 }
 
-/** `not-found` when the layer is not in the store, `data-loss` when its manifest is damaged. */
+/** `not-found` when the layer is not in the store, `data-loss` when its manifest is damaged or missing. */
 export async function readManifest(store: LayerStore, layerId: Digest): Promise<LayerManifest> {
-  const path = layerPaths(store, layerId).manifest;
+  const { directory, manifest } = layerPaths(store, layerId);
   try {
-    return checkManifest(await readJson(path, LayerManifestSchema), layerId);
+    return checkManifest(await readJson(manifest, LayerManifestSchema), layerId);
   } catch (thrown) {
     const error = asDsecError(thrown);
     if (error.code !== 'not-found') throw error;
-    throw new DsecError('not-found', `layer ${layerId} is not in the store`, { cause: thrown });
+    const isPublished = (await lstat(directory).catch(() => undefined)) !== undefined;
+    throw isPublished
+      ? new DsecError('data-loss', `the manifest of ${layerId} is missing`, { cause: thrown })
+      : new DsecError('not-found', `layer ${layerId} is not in the store`, { cause: thrown });
   }
 }
 
@@ -55,12 +61,12 @@ export async function sweepLayerStore(
   return (await sweepStages(stagesDirectory(store), options)).length;
 }
 
-/** Checks that a blob's data file is there, is a plain file and has the length that layers expect. */
+/** Throws `data-loss` unless a blob's data file is there, is a plain file and as long as layers expect. */
 export async function checkBlobFile(
   store: LayerStore,
   blob: { readonly blobId: Digest; readonly bytes: number },
 ): Promise<void> {
-  const { handle, size } = await openRegularFile(blobPaths(store, blob.blobId).data);
+  const { handle, size } = await promised(openRegularFile(blobPaths(store, blob.blobId).data));
   await handle.close();
   if (size !== blob.bytes) {
     throw new DsecError(

@@ -11,7 +11,8 @@ import type { LayerRef } from './layer-ref.ts';
  *     refs/<kind>/<name>/<version>
  *     tmp/<random>/{owner, …}        work in progress, swept when its owner is dead
  *
- * Ids are the 64 hex digits of a digest. Nothing that a digest names is ever written again.
+ * Ids are the 64 hex digits of a digest. Nothing that a digest names is ever written again; a file that
+ * fails its digest may be replaced by the right one, by rename (`publish.ts`).
  */
 export interface LayerStore {
   readonly root: string;

@@ -1,18 +1,10 @@
-import {
-  type BlobIndex,
-  type ByteSource,
-  fileSource,
-  openBlobIndex,
-  treeDigestOfIndexes,
-  type ValidLayer,
-  verifyBlob,
-} from '@dsec/erofs';
+import { type BlobIndex, openBlobIndex, treeDigestOfIndexes, type ValidLayer } from '@dsec/erofs';
 import { asDsecError, type Digest, DsecError, type ErrorCode } from '@dsec/std';
-import { openRegularFile, readBounded } from './durable-file.ts';
+import { promised, readBounded } from './durable-file.ts';
 import type { LayerProgress } from './layer-progress.ts';
 import type { LayerManifest } from './manifest.ts';
 import { readMetadata, validateMetadata } from './node-metadata.ts';
-import { INDEX_BYTES_MAX } from './publish.ts';
+import { INDEX_BYTES_MAX, verifyBlobData } from './published-blob.ts';
 import { readManifest } from './store-directory.ts';
 import { blobPaths, type LayerStore, layerPaths } from './store-layout.ts';
 
@@ -42,7 +34,7 @@ export async function verifyStoredLayer(
       return await step();
     } catch (thrown) {
       const { code, message } = asDsecError(thrown);
-      const isDamage = code === 'data-loss' || code === 'layer-invalid' || code === 'not-found';
+      const isDamage = code === 'data-loss' || code === 'layer-invalid';
       if (!isDamage) throw thrown;
       problems.push({ code, message });
       return undefined;
@@ -96,28 +88,10 @@ async function verifyStoredBlob(
   blob: { readonly blobId: Digest; readonly bytes: number },
   counter: Counter,
 ): Promise<BlobIndex> {
-  const paths = blobPaths(store, blob.blobId);
-  const index = openBlobIndex(blob.blobId, await readBounded(paths.index, INDEX_BYTES_MAX));
-  const { handle, size } = await openRegularFile(paths.data);
-  try {
-    if (size !== blob.bytes) {
-      throw new DsecError('data-loss', `blob ${blob.blobId} has ${size} bytes, not ${blob.bytes}`);
-    }
-    verifyBlob(index, countedSource(fileSource(handle.fd, size), counter));
-    return index;
-  } finally {
-    await handle.close();
-  }
-}
-
-function countedSource(source: ByteSource, counter: Counter): ByteSource {
-  return {
-    sizeBytes: source.sizeBytes,
-    read(offset, length) {
-      counter.add(length);
-      return source.read(offset, length);
-    },
-  };
+  const { index: path } = blobPaths(store, blob.blobId);
+  const index = openBlobIndex(blob.blobId, await promised(readBounded(path, INDEX_BYTES_MAX)));
+  await verifyBlobData(store, { ...blob, index }, (bytes) => counter.add(bytes));
+  return index;
 }
 
 function verifyTree(

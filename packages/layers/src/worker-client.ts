@@ -27,7 +27,8 @@ export interface WorkerOptions {
 
 /**
  * Runs one job to its end. An abort kills the worker at once and rejects with `cancelled`; a worker that
- * dies is `internal`. When the promise settles, the worker is gone, and with it its locks.
+ * is killed for want of memory is `overloaded`, one that dies otherwise `internal`. When the promise
+ * settles, the worker is gone, and with it its locks.
  */
 export async function runInWorker<Type extends WorkerJob['type']>(
   job: Extract<WorkerJob, { type: Type }>,
@@ -73,14 +74,28 @@ function superviseWorker(
       if (worker.pid === undefined) resolve({ type: 'failed', error: asDsecError(thrown) });
     });
     worker.on('close', (code, signal) => {
-      const how = signal ?? `exit code ${code}`;
-      const why = errorTail() || 'no message';
-      const error = new DsecError('internal', `the layer worker ended by ${how}: ${why}`);
+      const error = deathOf(signal ?? `exit code ${code}`, errorTail());
       resolve(outcome ?? { type: 'failed', error });
     });
     // A failure to send shows as the worker's end.
     worker.send(job, () => {});
   });
+}
+
+/**
+ * Nothing of ours sends SIGKILL but an abort, which the caller knows of: it is the kernel's OOM killer, or
+ * an operator. Node itself aborts when its heap is full.
+ */
+function deathOf(how: string, lastWords: string): DsecError {
+  const why = lastWords || 'no message';
+  if (how === 'SIGKILL' || /heap out of memory|allocation failed/i.test(lastWords)) {
+    return new DsecError(
+      'overloaded',
+      `the layer worker was killed (${how}), most likely for want of memory; ` +
+        `free memory or allow more, then try again: ${why}`,
+    );
+  }
+  return new DsecError('internal', `the layer worker ended by ${how}: ${why}`);
 }
 
 function errorOf(body: ErrorBody): DsecError {

@@ -86,7 +86,9 @@ describe('importLayer', () => {
     expect(packed.record.treeDigest).toBe(first.record.treeDigest);
     expect(packed.record.source.kind).toBe('tar');
     const listed = [];
-    for await (const { record } of listLayers(store)) listed.push(record.ref);
+    for await (const found of listLayers(store)) {
+      if ('record' in found) listed.push(found.record.ref);
+    }
     expect(listed).toEqual(['base/b:1.0.0', 'workspace/b:1.0.0', 'toolkit/copy:1.0.0']);
   });
 

@@ -94,6 +94,15 @@ describe('removeRef', () => {
     await publishFake(store, 'base/a:1.0.0', 'two');
     expect((await resolveRef(store, 'base/a:1.0.0')).layerId).toBe(fakeLayer('two').built.layerId);
   });
+
+  it('says what to do about a directory in the place of a name, and leaves it', async () => {
+    const store = await newStore();
+    const ref = parseLayerRef('base/a:1.0.0');
+    await mkdir(refPaths(store, ref).file, { recursive: true });
+    expect(await codeOf(removeRef(store, ref))).toBe('data-loss');
+    await expect(removeRef(store, ref)).rejects.toThrow(/where a ref belongs.*by hand/);
+    expect(await readdir(refPaths(store, ref).directory)).toEqual(['1.0.0']);
+  });
 });
 
 describe('many at once', () => {

@@ -65,6 +65,17 @@ describe('sweepStages', () => {
     expect(await readdir(directory)).toEqual(['a-planted']);
   });
 
+  it('goes by the lock where the time of a stage is far ahead, as after a clock that was set back', async () => {
+    const directory = await temporaryDirectory();
+    await mkdir(join(directory, 'dead'));
+    await writeFile(join(directory, 'dead', 'owner'), '');
+    const alive = await createStage(directory, 'alive');
+    const clock = createManualClock(Date.now() - 30 * HOUR_MS);
+    expect(await sweepStages(directory, { clock })).toEqual(['dead']);
+    expect(await readdir(directory)).toEqual(['alive']);
+    await alive.discard();
+  });
+
   it('lets any number of sweepers run at once', async () => {
     const directory = await temporaryDirectory();
     for (let n = 0; n < 20; n += 1) {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { chmod, mkdir, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -85,8 +86,23 @@ describe('checkBlobFile', () => {
     await truncate(data, 100);
     expect(await codeOf(checkBlobFile(store, wanted))).toBe('data-loss');
     await rm(data);
-    expect(await codeOf(checkBlobFile(store, wanted))).toBe('not-found');
+    expect(await codeOf(checkBlobFile(store, wanted)), 'a name promises it').toBe('data-loss');
     await symlink('/dev/zero', data);
     expect(await codeOf(checkBlobFile(store, wanted))).toBe('data-loss');
   });
+});
+
+it('gives nobody else the right to write, whatever the umask', async () => {
+  const place = await temporaryDirectory();
+  const before = process.umask(0);
+  try {
+    const store = await createLayerStore(join(place, 'a', 'store'));
+    await publishFake(store, 'base/a:1.0.0', 'a');
+  } finally {
+    process.umask(before);
+  }
+  const lax = (await readdir(place, { recursive: true })).filter((name) => {
+    return (statSync(join(place, name)).mode & 0o022) !== 0;
+  });
+  expect(lax).toEqual([]);
 });

@@ -4,21 +4,22 @@ import {
   importLayer,
   LAYER_KINDS,
   type LayerDescription,
+  type LayerStore,
   listLayers,
   openLayerStore,
   parseLayerRef,
   type RefFilter,
   removeRef,
-  resolveRef,
   showLayer,
-  verifyLayer,
 } from '@dsec/layers';
 import { DsecError, formatBytes, parseName } from '@dsec/std';
 import type { Command } from 'commander';
-import { makeStateDirectory } from '../config.ts';
-import { createByteProgress, printJson, renderTable } from '../output.ts';
+import { checkStateDirectories, makeStateDirectories } from '../config.ts';
+import { createByteProgress, printJson, printWarning, renderTable } from '../output.ts';
 import { globalOptions, withInterrupt } from './globals.ts';
+import { endWithProblems, type LayerProblem, problemOf } from './layer-problems.ts';
 import { importLimitsOf, importSourceOf, type SourceOptions } from './layer-source.ts';
+import { addVerifyCommand } from './layer-verify.ts';
 
 export function addLayerCommands(program: Command): void {
   const layer = program.command('layer').description('make, list and check layers');
@@ -30,12 +31,8 @@ export function addLayerCommands(program: Command): void {
     .argument('[filter]', `a kind (${LAYER_KINDS.join(', ')}), or kind/name`)
     .action(async (filter: string | undefined, _options: unknown, command: Command) => {
       const { json, paths } = globalOptions(command);
-      makeStateDirectory(paths.root);
-      const store = await createLayerStore(paths.store);
-      const layers: LayerDescription[] = [];
-      for await (const found of listLayers(store, parseFilter(filter))) layers.push(found);
-      if (json) printJson(layers.map(layerJson));
-      else process.stdout.write(`${renderTable(LIST_HEAD, layers.map(listRow))}\n`);
+      makeStateDirectories(paths);
+      await listAll(await createLayerStore(paths.store), parseFilter(filter), json);
     });
 
   layer
@@ -44,6 +41,7 @@ export function addLayerCommands(program: Command): void {
     .argument('<ref>', 'kind/name:version; the version may be ^1, ~1.2 or latest')
     .action(async (ref: string, _options: unknown, command: Command) => {
       const { json, paths } = globalOptions(command);
+      checkStateDirectories(paths);
       const shown = await showLayer(await openLayerStore(paths.store), ref);
       if (json) printJson(layerJson(shown));
       else process.stdout.write(`${renderTable([], showRows(shown))}\n`);
@@ -56,12 +54,13 @@ export function addLayerCommands(program: Command): void {
     .action(async (text: string, _options: unknown, command: Command) => {
       const { json, paths } = globalOptions(command);
       const ref = parseLayerRef(text);
+      checkStateDirectories(paths);
       await removeRef(await openLayerStore(paths.store), ref);
       if (json) printJson({ removed: formatLayerRef(ref) });
       else process.stdout.write(`removed ${formatLayerRef(ref)}\n`);
     });
 
-  addVerify(layer);
+  addVerifyCommand(layer);
 }
 
 function addImport(layer: Command): void {
@@ -69,7 +68,10 @@ function addImport(layer: Command): void {
     .command('import')
     .description('make a layer from a directory, tar, OCI layout or docker archive')
     .argument('<ref>', 'the new name: kind/name:version, such as base/debian:12.0.0')
-    .argument('<source>', 'a path, or - for a tar (plain, gzip or zstd) on standard input')
+    .argument(
+      '<source>',
+      'a path (a FIFO is waited for), or - for a tar (plain, gzip, zstd) on standard input',
+    )
     .option('--type <type>', 'auto, tar, directory, oci-layout or docker-archive', 'auto')
     .option('--platform <platform>', 'of a multi-platform image: os/architecture[/variant]')
     .option('--reference <name>', 'which image of an archive that holds several')
@@ -90,7 +92,7 @@ function addImport(layer: Command): void {
       const { json, paths } = globalOptions(command);
       const ref = parseLayerRef(text);
       const source = importSourceOf(path, options);
-      makeStateDirectory(paths.root);
+      makeStateDirectories(paths);
       const store = await createLayerStore(paths.store);
       const progress = createByteProgress(`import ${formatLayerRef(ref)}`);
       const imported = await withInterrupt((signal) =>
@@ -105,9 +107,11 @@ function addImport(layer: Command): void {
             progress.update(bytes, bytesTotal ?? undefined, `${entries} entries`),
         }),
       ).finally(() => progress.finish());
+      const { repaired } = imported;
       const shown = await showLayer(store, imported.record.ref);
-      if (json) printJson(layerJson(shown));
-      else process.stdout.write(`${renderTable([], showRows(shown))}\n`);
+      if (json) return printJson({ ...layerJson(shown), repaired });
+      for (const file of repaired) printWarning(`repaired ${file}, which was damaged in the store`);
+      process.stdout.write(`${renderTable([], showRows(shown))}\n`);
     });
 }
 
@@ -118,37 +122,6 @@ interface ImportFlags extends SourceOptions {
 
 const collect = (value: string, before: string[]) => [...before, value];
 
-function addVerify(layer: Command): void {
-  layer
-    .command('verify')
-    .description('read a layer again and compare every byte with its digests')
-    .argument('<ref...>', 'kind/name:version')
-    .action(async (refs: string[], _options: unknown, command: Command) => {
-      const { json, paths } = globalOptions(command);
-      const store = await openLayerStore(paths.store);
-      const results: { ref: string; layerId: string; checkedBytes: number }[] = [];
-      for (const text of refs) {
-        const { ref, layerId } = await resolveRef(store, text);
-        const progress = createByteProgress(`verify ${ref}`);
-        const report = await withInterrupt((signal) =>
-          verifyLayer(store, layerId, {
-            signal,
-            onProgress: ({ bytes, bytesTotal }) =>
-              progress.update(bytes, bytesTotal ?? undefined, ''),
-          }),
-        ).finally(() => progress.finish());
-        const { checkedBytes, problems } = report;
-        if (problems[0] !== undefined) {
-          const all = problems.map(({ message }) => message).join('; ');
-          throw new DsecError(problems[0].code, `${ref} is damaged: ${all}`);
-        }
-        results.push({ ref, layerId, checkedBytes });
-        if (!json) process.stdout.write(`${ref}: ${formatBytes(checkedBytes)} checked, sound\n`);
-      }
-      if (json) printJson(results);
-    });
-}
-
 function parseFilter(filter: string | undefined): RefFilter {
   if (filter === undefined) return {};
   const [kindText, name, ...more] = filter.split('/');
@@ -158,6 +131,19 @@ function parseFilter(filter: string | undefined): RefFilter {
   }
   if (more.length > 0) throw new DsecError('invalid-argument', 'a filter is a kind, or kind/name');
   return name === undefined ? { kind } : { kind, name: parseName(name, 'layer name') };
+}
+
+/** Damaged ones do not hide the others; the exit code tells of them. */
+async function listAll(store: LayerStore, filter: RefFilter, json: boolean): Promise<void> {
+  const layers: LayerDescription[] = [];
+  const problems: LayerProblem[] = [];
+  for await (const found of listLayers(store, filter)) {
+    if ('error' in found) problems.push(problemOf(found.ref, found.error));
+    else layers.push(found);
+  }
+  if (json) printJson({ layers: layers.map(layerJson), problems });
+  else process.stdout.write(`${renderTable(LIST_HEAD, layers.map(listRow))}\n`);
+  endWithProblems(problems, json);
 }
 
 const LIST_HEAD = ['LAYER', 'ID', 'ENTRIES', 'CONTENT', 'DATA', 'METADATA', 'SOURCE', 'CREATED'];

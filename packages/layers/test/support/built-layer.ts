@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { BLOCK_BYTES, type BuiltLayer } from '@dsec/erofs';
-import { digestOf } from '../../src/durable-file.ts';
+import { createDirectory, digestOf } from '../../src/durable-file.ts';
 import { parseLayerRef } from '../../src/layer-ref.ts';
-import { publishLayer, stagePaths } from '../../src/publish.ts';
+import { type Published, publishLayer, stagePaths } from '../../src/publish.ts';
 import { type RefRecord, refRecordOf } from '../../src/ref-store.ts';
 import type { ImageMetadata } from '../../src/sources/index.ts';
 import { createStage, newStageName } from '../../src/stage.ts';
@@ -47,11 +47,20 @@ export async function publishFake(
   content: string,
   image: ImageMetadata | null = null,
 ): Promise<RefRecord> {
+  return (await publishFakeLayer(store, ref, content, image)).record;
+}
+
+export async function publishFakeLayer(
+  store: LayerStore,
+  ref: string,
+  content: string,
+  image: ImageMetadata | null = null,
+): Promise<Published> {
   const { built, data } = fakeLayer(content);
   const stage = await createStage(stagesDirectory(store), newStageName());
   try {
     const { blob } = stagePaths(stage);
-    await mkdir(blob.directory);
+    await createDirectory(blob.directory);
     await writeFile(blob.data, data, { mode: 0o444 });
     const parsed = parseLayerRef(ref);
     const record = refRecordOf(parsed, {
