@@ -1,0 +1,131 @@
+import type { Duplex } from 'node:stream';
+import { type AgentFields, type AgentStream, openRaw, type StreamFrame } from '@dsec/backend';
+import { NONCE_BYTES } from '@dsec/protocol';
+import { KIB } from '@dsec/std';
+import { broken, type FileAgent, fileError } from './file-agent.ts';
+import { createTransferGuard, type TransferGuard } from './transfer-guard.ts';
+
+/** From so many bytes on, a connection of their own is worth its making. */
+export const RAW_BYTES_MIN = 256 * KIB;
+
+/**
+ * The bytes of a file, read as fast as they are taken and never kept. `bytesExpected` only chooses the way.
+ * Throws what the agent answers, before the first byte or in the middle, and `protocol` when the bytes are
+ * not as many as it says.
+ */
+export async function* readFile(
+  agent: FileAgent,
+  fields: AgentFields<'file-read'>,
+  bytesExpected: number,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const guard = createTransferGuard(signal, agent.onUse);
+  try {
+    if (bytesExpected >= RAW_BYTES_MIN) {
+      const download = await openDownload(agent, fields, guard);
+      if (download !== undefined) return yield* readRaw(agent, fields, download, guard);
+    }
+    yield* readFrames(agent, fields, guard);
+  } catch (thrown) {
+    throw fileError(thrown);
+  } finally {
+    guard.stop();
+  }
+}
+
+async function* readFrames(
+  { link }: FileAgent,
+  fields: AgentFields<'file-read'>,
+  guard: TransferGuard,
+): AsyncGenerator<Uint8Array> {
+  const stream = link.open();
+  let received = 0;
+  let isDone = false;
+  try {
+    await stream.send('file-read', fields);
+    while (!isDone) {
+      const frame = await guard.step(stream.receive(guard.signal));
+      if (frame.type === 'stdout') {
+        received += frame.data.byteLength;
+        checkLength(link, fields, received);
+        if (frame.data.byteLength > 0) yield frame.data;
+      } else {
+        checkDone(link, frame, received);
+        isDone = true;
+      }
+    }
+  } finally {
+    stream.leave({ cancel: !isDone });
+  }
+}
+
+interface Download {
+  readonly stream: AgentStream;
+  readonly raw: Duplex;
+}
+
+/** `undefined` where the bytes have to come in frames: this sandbox takes no second connection. */
+async function openDownload(
+  { link, dial, random }: FileAgent,
+  fields: AgentFields<'file-read'>,
+  { signal }: TransferGuard,
+): Promise<Download | undefined> {
+  const rawToken = random.bytes(NONCE_BYTES);
+  const stream = link.open();
+  try {
+    await stream.send('file-read', { ...fields, rawToken });
+    const raw = await openRaw(dial, rawToken, signal);
+    // Its loss is seen as its end.
+    raw.on('error', () => {});
+    return { stream, raw };
+  } catch (thrown) {
+    stream.leave({ cancel: true });
+    if (signal.aborted) throw thrown;
+    return undefined;
+  }
+}
+
+async function* readRaw(
+  { link }: FileAgent,
+  fields: AgentFields<'file-read'>,
+  { stream, raw }: Download,
+  guard: TransferGuard,
+): AsyncGenerator<Uint8Array> {
+  const answer = stream.receive(guard.signal);
+  answer.catch(() => {});
+  const onAbort = () => raw.destroy();
+  guard.signal.addEventListener('abort', onAbort, { once: true });
+  let received = 0;
+  let isDone = false;
+  try {
+    const chunks = (raw as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+    // Its end, and even its loss, says nothing: the answer does.
+    const next = () => chunks.next().catch(() => ({ done: true, value: undefined }) as const);
+    for (let chunk = await guard.step(next()); !chunk.done; chunk = await guard.step(next())) {
+      received += chunk.value.byteLength;
+      checkLength(link, fields, received);
+      yield chunk.value;
+    }
+    checkDone(link, await guard.step(answer), received);
+    isDone = true;
+  } finally {
+    guard.signal.removeEventListener('abort', onAbort);
+    stream.leave({ cancel: !isDone });
+    raw.destroy();
+  }
+}
+
+function checkLength(
+  link: FileAgent['link'],
+  { lengthBytes }: AgentFields<'file-read'>,
+  received: number,
+): void {
+  if (lengthBytes === undefined || received <= lengthBytes) return;
+  throw broken(link, `${received} bytes of a file where ${lengthBytes} were asked for`);
+}
+
+function checkDone(link: FileAgent['link'], frame: StreamFrame, received: number): void {
+  if (frame.type !== 'done') throw broken(link, `${frame.type} on the stream of a file`);
+  if (frame.fields.bytes === received) return;
+  throw broken(link, `${received} bytes of a file came, ${frame.fields.bytes} were sent`);
+}

@@ -1,0 +1,59 @@
+import { DsecError, MINUTE_MS, SECOND_MS } from '@dsec/std';
+import { abortError } from '@dsec/transport';
+
+/** How long an agent may do nothing at all while it is waited for. */
+export const STALL_MS = MINUTE_MS;
+const USE_EVERY_MS = SECOND_MS;
+
+/** Watches over a transfer of any length: it has no deadline, but each of its steps has one. */
+export interface TransferGuard {
+  /** Aborts when the caller gives up, and with `deadline-exceeded` when a step takes too long. */
+  readonly signal: AbortSignal;
+  /** Waits for a step of the agent. Steps are not nested. */
+  step<T>(work: Promise<T>): Promise<T>;
+  /** Releases the timer and the caller's signal. */
+  stop(): void;
+}
+
+/** `onUse` is told of progress, at most once a second: a sandbox that moves bytes is not idle. */
+export function createTransferGuard(
+  caller: AbortSignal | undefined,
+  onUse: () => void,
+  stallMs: number = STALL_MS,
+): TransferGuard {
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(abortError(caller));
+  if (caller?.aborted) onAbort();
+  else caller?.addEventListener('abort', onAbort, { once: true });
+  let isWaiting = false;
+  let usedMs = performance.now();
+  const timer = setTimeout(() => {
+    if (!isWaiting) return;
+    controller.abort(
+      new DsecError('deadline-exceeded', `nothing came from the sandbox for ${stallMs} ms`),
+    );
+  }, stallMs);
+  timer.unref();
+
+  return {
+    signal: controller.signal,
+    async step(work) {
+      isWaiting = true;
+      timer.refresh();
+      try {
+        return await work;
+      } finally {
+        isWaiting = false;
+        const nowMs = performance.now();
+        if (nowMs - usedMs >= USE_EVERY_MS) {
+          usedMs = nowMs;
+          onUse();
+        }
+      }
+    },
+    stop() {
+      clearTimeout(timer);
+      caller?.removeEventListener('abort', onAbort);
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import type { AgentStream } from '@dsec/backend';
+import { DsecError, type SandboxId, SECOND_MS } from '@dsec/std';
+import type { WebSocketChannel } from '@dsec/transport';
+import { fileError } from '../files/file-agent.ts';
+import type { AgentSource } from '../files/files.ts';
+import { type OperationContext, traceBytes } from '../operation.ts';
+import type { Sandboxes } from '../sandboxes.ts';
+
+export interface PortsOptions {
+  readonly sandboxes: Sandboxes;
+  readonly agents: AgentSource;
+}
+
+/**
+ * Connections to ports inside sandboxes. The agent connects, to the sandbox's own loopback and nothing else;
+ * no name and no address ever comes from a caller (THREATS D6).
+ */
+export interface Ports {
+  /**
+   * Joins a WebSocket with a connection to a port. Binary messages are its bytes; an empty one ends its
+   * sender's direction, and the other goes on. Returns when both directions have ended, or when the caller
+   * has closed the WebSocket, which closes the connection. Each side is read only as fast as the other takes
+   * it. `unavailable` when nothing listens.
+   */
+  connect(
+    id: SandboxId,
+    port: number,
+    channel: WebSocketChannel,
+    context: OperationContext,
+  ): Promise<void>;
+}
+
+const USE_EVERY_MS = SECOND_MS;
+const END = new Uint8Array(0);
+
+export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
+  return {
+    async connect(id, port, channel, { signal, traceparent }) {
+      const entry = await sandboxes.requireRunning(id, { signal });
+      const link = await agents.link(entry, signal);
+      const stream = link.open();
+      const stop = new AbortController();
+      const onAbort = () => stop.abort(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      const onUse = createUse(() => sandboxes.touch(entry));
+      try {
+        await stream.send('port-open', { port, trace: traceBytes(traceparent) });
+        const inward = carryIn(channel, stream, onUse, stop.signal);
+        const outward = carryOut(stream, channel, onUse, stop.signal);
+        // The one that is stopped rejects, and nobody waits for it any more.
+        inward.catch(() => {});
+        outward.catch(() => {});
+        await Promise.race([outward, inward]);
+      } catch (thrown) {
+        throw fileError(thrown);
+      } finally {
+        signal.removeEventListener('abort', onAbort);
+        stop.abort(new DsecError('cancelled', 'the connection has ended'));
+        stream.leave({ cancel: true });
+      }
+    },
+  };
+}
+
+/** Returns when the caller has closed the WebSocket. */
+async function carryIn(
+  channel: WebSocketChannel,
+  stream: AgentStream,
+  onUse: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let hasEnded = false;
+  for (;;) {
+    const message = await channel.receive(signal);
+    onUse();
+    if (message === undefined) return;
+    if (typeof message === 'string') {
+      throw new DsecError('invalid-argument', 'the bytes of a port are binary messages');
+    }
+    if (hasEnded) throw new DsecError('invalid-argument', 'bytes after the end of this direction');
+    if (message.byteLength > 0) await stream.write(message, signal);
+    else {
+      hasEnded = true;
+      await stream.endInput();
+    }
+  }
+}
+
+/** Returns when the connection has ended. */
+async function carryOut(
+  stream: AgentStream,
+  channel: WebSocketChannel,
+  onUse: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const frame = await stream.receive(signal);
+    onUse();
+    if (frame.type !== 'stdout') return;
+    if (frame.data.byteLength > 0) await channel.send(frame.data, signal);
+    if (frame.end) await channel.send(END, signal);
+  }
+}
+
+/** A sandbox whose ports are in use is not idle; once a second is enough to say so. */
+function createUse(touch: () => void): () => void {
+  let usedMs = performance.now();
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - usedMs < USE_EVERY_MS) return;
+    usedMs = nowMs;
+    touch();
+  };
+}
