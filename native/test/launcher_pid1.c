@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,13 @@ enum {
 static int result(long value)
 {
 	return value < 0 ? errno : 0;
+}
+
+static int opened_and_written(const char *path, bool written)
+{
+	int fd = open(path, O_RDWR);
+
+	return result(fd >= 0 && written ? write(fd, "1", 1) : fd);
 }
 
 /* What a session may try on another process; each attempt is answered with its errno. */
@@ -53,7 +61,7 @@ static void attack_process(FILE *answer, pid_t pid)
 	fprintf(answer, "readv=%d ", result(process_vm_readv(pid, &own, 1, &theirs, 1, 0)));
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "/proc/%d/%s", pid, files[i]);
-		fprintf(answer, "%s=%d ", files[i], result(open(path, O_RDWR)));
+		fprintf(answer, "%s=%d ", files[i], opened_and_written(path, i < 2));
 	}
 	fprintf(answer, "ptrace=%d", result(ptrace(PTRACE_ATTACH, pid, NULL, NULL)));
 }
