@@ -23,6 +23,11 @@ export interface Journal {
    * `data-loss` and the like for errors of SQLite.
    */
   transaction<T>(fn: () => T): T;
+  /**
+   * Calls `fn`, which must not throw, once the running transaction is committed, and never when it is
+   * rolled back; at once where none runs. In the order of the calls.
+   */
+  afterCommit(fn: () => void): void;
   close(): void;
 }
 
@@ -91,7 +96,8 @@ function prepare(db: Database.Database, lock: number, options: JournalOptions): 
       'the file system of the journal cannot hold a write-ahead log',
     );
   }
-  db.pragma('synchronous = NORMAL');
+  // An epoch is never given out twice, not even after a loss of power.
+  db.pragma('synchronous = FULL');
   db.pragma('foreign_keys = ON');
   db.pragma(`journal_size_limit = ${64 * MIB}`);
   const bootId = options.bootId ?? readBootId();
@@ -102,9 +108,10 @@ function prepare(db: Database.Database, lock: number, options: JournalOptions): 
       return beginEpoch(db, bootId, options);
     })
     .immediate();
+  db.pragma('synchronous = NORMAL');
   return {
     ...{ db, id, epoch, bootId },
-    transaction: createTransactions(db),
+    ...createTransactions(db),
     close() {
       db.close();
       closeSync(lock);
@@ -130,21 +137,33 @@ function beginEpoch(db: Database.Database, bootId: string, { clock, random }: Jo
 }
 
 /** Cheaper than the library's own, which makes a wrapper and a savepoint for each. */
-function createTransactions(db: Database.Database): Journal['transaction'] {
+function createTransactions(db: Database.Database): Pick<Journal, 'transaction' | 'afterCommit'> {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
-  return (fn) => {
-    if (db.inTransaction) return fn();
-    try {
-      begin.run();
-      const result = fn();
-      commit.run();
+  let waiting: (() => void)[] = [];
+  return {
+    transaction(fn) {
+      if (db.inTransaction) return fn();
+      let result: ReturnType<typeof fn>;
+      try {
+        begin.run();
+        result = fn();
+        commit.run();
+      } catch (thrown) {
+        waiting = [];
+        if (db.inTransaction) rollback.run();
+        throw journalError(thrown);
+      }
+      const committed = waiting;
+      waiting = [];
+      for (const listener of committed) listener();
       return result;
-    } catch (thrown) {
-      if (db.inTransaction) rollback.run();
-      throw journalError(thrown);
-    }
+    },
+    afterCommit(fn) {
+      if (db.inTransaction) waiting.push(fn);
+      else fn();
+    },
   };
 }
 

@@ -61,3 +61,114 @@ export interface Idempotency {
   /** Forgets what is too old, a bounded number at once. Returns how many. */
   expire(): number;
 }
+
+interface KeyRow {
+  readonly digest: string;
+  readonly result: string;
+}
+
+/** Keys of an earlier boot live on as if they were new: how old they are cannot be said any more. */
+export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
+  const { db, bootId } = journal;
+  db.prepare('UPDATE idempotency SET boot_id = ?, boot_ms = ? WHERE boot_id != ?').run(
+    ...[bootId, clock.bootMs(), bootId],
+  );
+  const find = db.prepare<[string], KeyRow>(
+    'SELECT digest, result FROM idempotency WHERE scope = ?',
+  );
+  const insert = db.prepare('INSERT INTO idempotency VALUES (?, ?, ?, ?, ?, ?)');
+  const quota = createProjectQuota(journal, clock);
+  /** Requests that prepare, by scope. */
+  const preparing = new Map<string, Promise<unknown>>();
+
+  const recall = (scope: string, digest: Digest): KeyedResult | undefined => {
+    const row = find.get(scope);
+    if (row === undefined) return undefined;
+    if (row.digest === digest) return { id: row.result, repeated: true };
+    throw new DsecError(
+      'idempotency-conflict',
+      'the idempotency key was used for a request with another body',
+    );
+  };
+  const commit = (scope: string, project: string, digest: Digest, begin: () => string) =>
+    journal.transaction(() => {
+      quota.take(project);
+      const id = begin();
+      insert.run(scope, project, digest, id, bootId, clock.bootMs());
+      return { id, repeated: false };
+    });
+
+  return {
+    async run(keyScope, digest, prepare) {
+      if (keyScope.key === undefined) {
+        const begin = await prepare();
+        return { id: journal.transaction(begin), repeated: false };
+      }
+      const scope = scopeText(keyScope);
+      for (let first = preparing.get(scope); first !== undefined; first = preparing.get(scope)) {
+        // Its failure is its own; this one then tries for itself.
+        await first.catch(() => undefined);
+      }
+      const known = recall(scope, digest);
+      if (known !== undefined) return known;
+      const work = prepare().then((begin) => commit(scope, keyScope.caller.project, digest, begin));
+      preparing.set(scope, work);
+      try {
+        return await work;
+      } finally {
+        preparing.delete(scope);
+      }
+    },
+    expire: quota.expire,
+  };
+}
+
+/** No part can hold the separator: names and keys have no line ends. */
+function scopeText({ caller, route, sandbox, key }: KeyScope): string {
+  return [caller.project, caller.principal, route, sandbox ?? '', key].join('\n');
+}
+
+function createProjectQuota({ db, afterCommit }: Journal, clock: Clock) {
+  const counts = new Map(
+    db
+      .prepare<[], [string, number]>('SELECT project, count(*) FROM idempotency GROUP BY project')
+      .raw()
+      .all(),
+  );
+  const dropOldest = db.prepare<[string, number], { project: string }>(
+    `DELETE FROM idempotency WHERE scope = (
+       SELECT scope FROM idempotency WHERE project = ? ORDER BY boot_ms LIMIT 1
+     ) AND boot_ms <= ? RETURNING project`,
+  );
+  const dropExpired = db.prepare<[number, number], { project: string }>(
+    `DELETE FROM idempotency WHERE scope IN (
+       SELECT scope FROM idempotency WHERE boot_ms <= ? ORDER BY boot_ms LIMIT ?
+     ) RETURNING project`,
+  );
+  const add = (project: string, change: number) => {
+    const count = (counts.get(project) ?? 0) + change;
+    if (count === 0) counts.delete(project);
+    else counts.set(project, count);
+  };
+  return {
+    /** Inside the transaction that inserts: makes room for one more, or throws `quota-exceeded`. */
+    take(project: string) {
+      if ((counts.get(project) ?? 0) < KEYS_PER_PROJECT_MAX) {
+        return afterCommit(() => add(project, 1));
+      }
+      if (dropOldest.get(project, clock.bootMs() - KEY_LIFETIME_MS_MIN) === undefined) {
+        throw new DsecError(
+          'quota-exceeded',
+          `the project has used ${KEYS_PER_PROJECT_MAX} idempotency keys in a short time`,
+          { details: { limit: 'idempotency-keys', max: KEYS_PER_PROJECT_MAX } },
+        );
+      }
+    },
+    expire() {
+      const oldest = clock.bootMs() - KEY_LIFETIME_MS;
+      const dropped = dropExpired.all(oldest, EXPIRED_AT_ONCE_MAX);
+      for (const { project } of dropped) add(project, -1);
+      return dropped.length;
+    },
+  };
+}
