@@ -1,6 +1,7 @@
-import { chmodSync, lstatSync, rmSync } from 'node:fs';
+import { chmodSync, linkSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, type ListenOptions, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import { DsecError } from '@dsec/std';
 import { parserFailure, rawResponse } from './http-errors.ts';
 import type { HttpServerLimits } from './http-limits.ts';
@@ -14,6 +15,11 @@ export type ListenAddress =
 const CHECK_EVERY_MS = 1000;
 /** TCP keep-alive: finds peers that are gone although nothing is to be sent to them. */
 const KEEP_ALIVE_DELAY_MS = 30_000;
+/** `sun_path` of unix(7), without the NUL at its end. */
+const SOCKET_PATH_BYTES_MAX = 107;
+const STAGE_PREFIX = '.s-';
+/** What a staged socket's path may have more than its final one: `.s-XXXXXX/s` for an empty name. */
+const STAGED_BYTES = STAGE_PREFIX.length + 8;
 
 /**
  * Node's HTTP server with the limits that it enforces itself, and with refusals in our form.
@@ -67,24 +73,67 @@ export function createRawServer(
 
 /**
  * Listens, replacing a socket that a dead server left. Rejects with `unavailable` when the address
- * is taken.
+ * is taken, `invalid-argument` when a socket's path is too long.
  */
 export async function listen(server: Server, address: ListenAddress): Promise<ListenAddress> {
-  if ('socketPath' in address) await removeDeadSocket(address.socketPath);
-  await new Promise<void>((resolve, reject) => {
-    const onError = (cause: Error) =>
-      reject(new DsecError('unavailable', `cannot listen: ${cause.message}`, { cause }));
+  if ('socketPath' in address) {
+    await listenAtPath(server, address.socketPath);
+    return address;
+  }
+  await startListening(server, address);
+  return { host: address.host, port: (server.address() as AddressInfo).port };
+}
+
+function startListening(server: Server, where: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (cause: Error) => reject(cannotListen(cause));
     server.once('error', onError);
-    server.listen('socketPath' in address ? { path: address.socketPath } : address, () => {
+    server.listen(where, () => {
       server.off('error', onError);
       resolve();
     });
   });
-  if ('socketPath' in address) {
-    chmodSync(address.socketPath, 0o600);
-    return address;
+}
+
+/**
+ * A socket gets its mode from the umask, and may be connected to before it gets another one. So it is made
+ * in a directory that only its owner can enter, and linked to its place with the right mode.
+ */
+async function listenAtPath(server: Server, path: string): Promise<void> {
+  const tooLong = Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAX - STAGED_BYTES;
+  if (tooLong) throw new DsecError('invalid-argument', `the socket path ${path} is too long`);
+  await removeDeadSocket(path);
+  const stage = makeStage(dirname(path));
+  try {
+    const staged = join(stage, 's');
+    await startListening(server, { path: staged });
+    chmodSync(staged, 0o600);
+    try {
+      linkSync(staged, path);
+    } catch (thrown) {
+      server.close();
+      throw cannotListen(thrown as Error);
+    }
+  } finally {
+    rmSync(stage, { recursive: true, force: true });
   }
-  return { host: address.host, port: (server.address() as AddressInfo).port };
+  const { ino } = lstatSync(path);
+  // Node removes the name that it made; this one is ours, unless another server has taken it since.
+  server.once('close', () => {
+    if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true });
+  });
+}
+
+function makeStage(directory: string): string {
+  try {
+    return mkdtempSync(join(directory, STAGE_PREFIX));
+  } catch (thrown) {
+    throw cannotListen(thrown as Error);
+  }
+}
+
+function cannotListen(cause: Error): DsecError {
+  return new DsecError('unavailable', `cannot listen: ${cause.message}`, { cause });
 }
 
 function removeDeadSocket(path: string): Promise<void> {
