@@ -88,7 +88,8 @@ export async function importLayerBlob(
       if (claim.compression !== undefined && claim.compression !== compression) {
         throw invalid(name, `is ${compression}, not ${claim.compression} as its media type says`);
       }
-      await importTar(source, builder, context);
+      // The digests tell whether it is all there.
+      await importTar(source, builder, { ...context, endMark: 'optional' });
       await drain(source);
     } finally {
       await source.close();

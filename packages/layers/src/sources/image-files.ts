@@ -107,6 +107,8 @@ async function indexArchive(
   const reader = createTarReader(
     createFileSource(range, createPace({ signal: pace.signal })),
     limits,
+    // What an image consists of is named in it, with digests.
+    'optional',
   );
   for (let member = await reader.next(); member !== undefined; member = await reader.next()) {
     if (members.size >= limits.imageArchiveMembersMax) {

@@ -11,6 +11,7 @@ const MODE_BITS = 0o7777;
 const SYMLINK_MODE = 0o777;
 /** Extended headers before one member. Tools write at most two of each kind. */
 const EXTENSIONS_MAX = 16;
+const NO_END_MARK = 'it has no end mark (blocks of zeros), so it may have been cut off';
 
 /** One member, as the headers before it describe it. Its path is in the builder's form. */
 export type TarMember =
@@ -34,6 +35,9 @@ export type TarMember =
       readonly attributes: InodeAttributes;
       readonly device: DeviceNumber;
     };
+
+/** Whether an archive must say that it is complete; `optional` where something else tells. */
+export type EndMark = 'required' | 'optional';
 
 export interface TarReader {
   /**
@@ -64,12 +68,18 @@ interface Extensions {
 
 /**
  * Reads tar in all forms that are in use: v7, ustar, star, pax with local and global records, GNU with long
- * names, base 256 and sparse files. The end is two blocks of zeros, after which nothing is looked at, or the
- * end of the input between two members, as GNU tar and docker have it. A type that neither of them knows is
+ * names, base 256 and sparse files. The end is two blocks of zeros, after which nothing is looked at; of
+ * the second some writers save themselves. An archive that ends without any may have been cut between two
+ * members, and what is missing would not show in the tree: GNU tar and docker take it, we do only where a
+ * digest covers the whole (`EndMark`). A type that neither of them knows is
  * `import-invalid`: to guess what it holds would give a wrong tree. Names are bytes. Own reader, because the
  * common packages for Node guess, decode names as UTF-8, or write to disk.
  */
-export function createTarReader(source: ByteSource, limits: ImportLimits): TarReader {
+export function createTarReader(
+  source: ByteSource,
+  limits: ImportLimits,
+  endMark: EndMark = 'required',
+): TarReader {
   const globals = createGlobals(source, limits);
   let headers = 0;
   let body: Body = { start: 0, bytes: 0, paddingBytes: 0, sparse: undefined };
@@ -88,6 +98,7 @@ export function createTarReader(source: ByteSource, limits: ImportLimits): TarRe
         if (block !== undefined && headers === 0) await checkOnlyZeros(source);
         else if (block !== undefined) await checkEndMark(source);
         if (extensions.count > 0) throw invalid('an extended header has no member after it');
+        if (block === undefined && endMark === 'required') throw invalid(NO_END_MARK);
         return undefined;
       }
       headers += 1;

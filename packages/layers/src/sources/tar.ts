@@ -4,7 +4,7 @@ import type { ByteSource } from './byte-source.ts';
 import type { ImportLimits } from './limits.ts';
 import { shown } from './member-path.ts';
 import type { Pace } from './pace.ts';
-import { createTarReader, type TarMember, type TarReader } from './tar-reader.ts';
+import { createTarReader, type EndMark, type TarMember, type TarReader } from './tar-reader.ts';
 
 /**
  * Names by which an archive says what it removes from the layers below (OCI image specification, from aufs).
@@ -20,9 +20,9 @@ const OPAQUE_NAME = '.wh..wh..opq';
 export async function importTar(
   source: ByteSource,
   builder: LayerBuilder,
-  context: { readonly limits: ImportLimits; readonly pace: Pace },
+  context: { readonly limits: ImportLimits; readonly pace: Pace; readonly endMark?: EndMark },
 ): Promise<void> {
-  const reader = createTarReader(source, context.limits);
+  const reader = createTarReader(source, context.limits, context.endMark);
   for (let member = await reader.next(); member !== undefined; member = await reader.next()) {
     const turn = context.pace.due();
     if (turn !== undefined) await turn;

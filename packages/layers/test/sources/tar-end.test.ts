@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { IMPORT_LIMITS_DEFAULT } from '../../src/sources/limits.ts';
 import { paxHeader, TAR_END, tarMember } from './tar-encoder.ts';
 import { readMembers as read, refusesArchive as refuses } from './tar-members.ts';
 
@@ -10,10 +11,16 @@ describe('the end', () => {
     ['two blocks of zeros', Buffer.concat([member, TAR_END])],
     ['two blocks and garbage', Buffer.concat([member, TAR_END, garbage])],
     ['two blocks and another archive', Buffer.concat([member, TAR_END, member, TAR_END])],
-    ['no end mark', member],
     ['half an end mark', Buffer.concat([member, TAR_END.subarray(0, 512)])],
   ])('is %s', async (_, archive) => {
     expect(await read(archive)).toHaveLength(1);
+  });
+
+  it('is not the end of the input between two members, unless something else tells', async () => {
+    for (const cut of [member, Buffer.concat([member, member])]) {
+      await refuses(cut, 'import-invalid', /no end mark/);
+    }
+    expect(await read(member, IMPORT_LIMITS_DEFAULT, undefined, 'optional')).toHaveLength(1);
   });
 
   it('is at once in an empty archive', async () => {
