@@ -1,0 +1,31 @@
+import { type ConformanceTest, runOnBench } from './bench.ts';
+import { lifecycleCases } from './cases-lifecycle.ts';
+import type { BackendFactory, ConformanceCase, ConformanceOptions } from './harness.ts';
+
+const CASES: Readonly<Record<string, ConformanceTest>> = {
+  ...lifecycleCases,
+};
+
+/**
+ * What every backend must do, as named cases (cf. containerd's test suites for snapshotters). Each opens a
+ * backend of its own, and fails when anything is left of it at the end.
+ */
+export function backendConformance(
+  factory: BackendFactory,
+  options: ConformanceOptions = {},
+): readonly ConformanceCase[] {
+  const { seed = 1, isLong = false, skip = {} } = options;
+  return Object.entries(CASES).map(([name, test]) => ({
+    name,
+    skip: skip[name],
+    run: () => runOnBench(factory, { seed, isLong }, test),
+  }));
+}
+
+export type {
+  BackendFactory,
+  BackendHarness,
+  ConformanceCase,
+  ConformanceCommands,
+  ConformanceOptions,
+} from './harness.ts';

@@ -1,0 +1,236 @@
+import type { Duplex } from 'node:stream';
+import type { Protection, SandboxLimits } from '@dsec/protocol';
+import { asDsecError, createCleanupStack, DsecError, KIB } from '@dsec/std';
+import { abortError } from '@dsec/transport';
+import type {
+  Backend,
+  BackendReport,
+  SandboxExit,
+  SandboxKey,
+  SandboxPlan,
+  SandboxRuntime,
+  SandboxStats,
+} from '../backend.ts';
+import { createSimAgent } from './agent.ts';
+import type { AgentContext } from './agent-context.ts';
+import { createBytePipe } from './byte-pipe.ts';
+import { createSimFiles } from './files.ts';
+import { createMangledPipe } from './mangled-pipe.ts';
+import { createProcessTable } from './processes.ts';
+import { recoverWorld } from './recovery.ts';
+import { createRunningTime, unlessAborted } from './running-time.ts';
+import { keyText, SIM_STEPS, type SimSandbox, type SimStep, type SimWorld } from './world.ts';
+
+/** A backend whose sandboxes are objects in memory. It passes the conformance suite of every backend. */
+export interface SimBackend extends Backend {
+  /** Stops where it is, as a process that is killed: nothing is undone, what was under way never settles. */
+  crash(): void;
+}
+
+const SLOW_READ_MS = 20;
+const CUT_BYTES_MAX = 256 * KIB;
+const UPPER_DRIVER = 'memory';
+const PROTECTIONS: readonly Protection[] = [{ name: 'simulated', state: 'enforced' }];
+
+interface State {
+  readonly world: SimWorld;
+  readonly listeners: Set<(exit: SandboxExit) => void>;
+  readonly creating: Set<string>;
+  isLost: boolean;
+}
+
+/** `world` is the node: pass the same one to the next backend to simulate a restart. */
+export function createSimBackend(world: SimWorld): SimBackend {
+  const state: State = { world, listeners: new Set(), creating: new Set(), isLost: false };
+  const leave = () => {
+    if (state.isLost) return;
+    state.isLost = true;
+    world.onEnd = undefined;
+  };
+  world.onEnd = (sandbox, exit) => {
+    // Of a sandbox that is still being made its `create` tells.
+    if (state.creating.has(keyText(sandbox.key))) return;
+    for (const listener of state.listeners) listener(exit);
+  };
+  return {
+    kind: 'container',
+    probe: async () => reportOf(world),
+    create: (plan, signal) => create(state, plan, signal),
+    dial: (key, signal) => dial(state, key, signal),
+    stop: async (key) => {
+      const sandbox = world.sandboxes.get(keyText(key));
+      if (sandbox !== undefined) await destroy(world, sandbox);
+    },
+    async update(key, limits) {
+      update(running(world, key), limits);
+    },
+    freeze: async (key) => running(world, key).context.time.freeze(),
+    thaw: async (key) => running(world, key).context.time.thaw(),
+    pause: async (key) => running(world, key).context.time.freeze(),
+    resume: async (key) => running(world, key).context.time.thaw(),
+    stats: async (key) => statsOf(running(world, key)),
+    recover: (claims) => recoverWorld(world, claims, (sandbox) => destroy(world, sandbox)),
+    onExit: (listener) => void state.listeners.add(listener),
+    close: async () => leave(),
+    crash: leave,
+  };
+}
+
+function reportOf({ slotsMax }: SimWorld): BackendReport {
+  return {
+    kind: 'container',
+    protections: PROTECTIONS,
+    upperDrivers: [UPPER_DRIVER],
+    slotsMax,
+  };
+}
+
+function running(world: SimWorld, key: SandboxKey): SimSandbox {
+  const sandbox = world.sandboxes.get(keyText(key));
+  if (sandbox === undefined) throw new DsecError('not-found', `there is no ${keyText(key)}`);
+  if (sandbox.end !== undefined || !sandbox.made.has('agent')) {
+    throw new DsecError('state-conflict', `${keyText(key)} does not run`);
+  }
+  return sandbox;
+}
+
+async function create(
+  state: State,
+  plan: SandboxPlan,
+  signal: AbortSignal | undefined,
+): Promise<SandboxRuntime> {
+  const { world, creating } = state;
+  const name = keyText(plan.key);
+  checkPlan(world, plan);
+  const sandbox = newSandbox(world, plan);
+  const undo = createCleanupStack();
+  world.sandboxes.set(name, sandbox);
+  creating.add(name);
+  undo.push('sandbox', () => destroy(world, sandbox));
+  try {
+    for (const step of SIM_STEPS) {
+      await takeStep(state, sandbox, step, signal);
+      sandbox.made.add(step);
+    }
+  } catch (thrown) {
+    // A backend that was killed undoes nothing, and says nothing any more.
+    if (state.isLost) return await new Promise<never>(() => {});
+    await undo.run();
+    throw asDsecError(thrown);
+  } finally {
+    creating.delete(name);
+  }
+  undo.release();
+  if (world.faults.happens('agent-dies')) {
+    void world.clock
+      .sleep(world.random.int(20))
+      .then(() => world.endSandbox(plan.key, 'agent', 'the agent ended by itself'));
+  }
+  return { record: { slot: plan.slot }, protections: PROTECTIONS, upperDriver: UPPER_DRIVER };
+}
+
+function checkPlan(world: SimWorld, plan: SandboxPlan): void {
+  const name = keyText(plan.key);
+  if (world.sandboxes.has(name)) throw new DsecError('already-exists', `${name} exists`);
+  const taken = [...world.sandboxes.values()].some((other) => other.plan.slot === plan.slot);
+  if (taken || plan.slot >= world.slotsMax) {
+    throw new DsecError('invalid-argument', `slot ${plan.slot} is in use, or none`);
+  }
+  const known = new Set(PROTECTIONS.map((protection) => protection.name));
+  const absent = plan.requireProtections.filter((protection) => !known.has(protection));
+  if (absent.length > 0) throw new DsecError('unsupported', `absent here: ${absent.join(', ')}`);
+}
+
+function newSandbox(world: SimWorld, plan: SandboxPlan): SimSandbox {
+  const { clock, random, programs, ports } = world;
+  const { limits } = plan;
+  const time = createRunningTime(clock);
+  const context: AgentContext = {
+    clock,
+    random,
+    time,
+    programs,
+    ports,
+    processes: createProcessTable({
+      time,
+      memoryBytesMax: limits.memoryBytes,
+      pidsMax: limits.pidsMax,
+    }),
+    files: createSimFiles({ clock, bytesMax: limits.diskBytes, inodesMax: limits.inodesMax }),
+  };
+  const agent = createSimAgent(context);
+  return { key: plan.key, plan, made: new Set(), context, agent, end: undefined };
+}
+
+async function takeStep(
+  { world, isLost }: State,
+  sandbox: SimSandbox,
+  step: SimStep,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (isLost) throw new DsecError('cancelled', 'the backend is gone');
+  if (signal?.aborted) throw abortError(signal);
+  if (world.faults.happens('create-fails')) {
+    throw new DsecError('unavailable', `the step ${step} failed`, { details: { step } });
+  }
+  if (step === 'agent' && world.faults.happens('agent-silent')) {
+    await unlessAborted(new Promise<never>(() => {}), signal);
+  }
+  const { createStep } = world.latencyMs;
+  if (createStep > 0) await world.clock.sleep(world.random.int(createStep) + 1, signal);
+  if (sandbox.end !== undefined) {
+    throw new DsecError('agent-lost', `it ended while it was made: ${sandbox.end.detail}`);
+  }
+}
+
+async function destroy(world: SimWorld, sandbox: SimSandbox): Promise<void> {
+  sandbox.end ??= { key: sandbox.key, reason: 'killed', detail: 'stopped' };
+  sandbox.agent.end();
+  sandbox.context.time.thaw();
+  await sandbox.context.processes.killAll();
+  sandbox.made.clear();
+  world.sandboxes.delete(keyText(sandbox.key));
+}
+
+async function dial(
+  { world }: State,
+  key: SandboxKey,
+  signal: AbortSignal | undefined,
+): Promise<Duplex> {
+  const sandbox = running(world, key);
+  const { faults, random, clock, latencyMs } = world;
+  if (latencyMs.dial > 0) await clock.sleep(random.int(latencyMs.dial) + 1, signal);
+  if (faults.happens('dial-refused')) throw new DsecError('unavailable', 'nobody answers');
+  const pipe = createBytePipe(clock, {
+    isHalfOpen: faults.happens('link-half-open'),
+    ...(faults.happens('link-slow') && { readDelayMs: SLOW_READ_MS }),
+    ...(faults.happens('link-cut') && { cutAfterBytes: random.int(CUT_BYTES_MAX) }),
+  });
+  const isMangled = faults.happens('frames-malformed');
+  sandbox.agent.accept(isMangled ? createMangledPipe(pipe.agent, random) : pipe.agent);
+  return pipe.host;
+}
+
+function update({ context }: SimSandbox, limits: SandboxLimits): void {
+  const { memoryBytes, pidsMax, diskBytes, inodesMax } = limits;
+  context.processes.limit({
+    ...(memoryBytes !== undefined && { memoryBytesMax: memoryBytes }),
+    ...(pidsMax !== undefined && { pidsMax }),
+  });
+  context.files.limit({
+    ...(diskBytes !== undefined && { bytesMax: diskBytes }),
+    ...(inodesMax !== undefined && { inodesMax }),
+  });
+}
+
+function statsOf({ context }: SimSandbox): SandboxStats {
+  const { processes, files, time } = context;
+  return {
+    cpuUs: Math.round(time.nowMs()),
+    memoryBytes: processes.memoryBytes,
+    memoryPeakBytes: processes.memoryPeakBytes,
+    diskBytes: files.usedBytes,
+    inodes: files.usedInodes,
+    pids: processes.count + 1,
+  };
+}
