@@ -45,9 +45,14 @@ export async function gatherFacts(options: GatherOptions): Promise<HostFacts> {
   const files = await readFiles(limitMs);
   const tools = findTools();
   // One after the other: each starts a Node process, which takes seconds on a slow host.
-  const mounts = await probeMounts(tools.unshare, options);
+  const disk = await bounded(
+    () => probeDisk(options.stateDirectory),
+    limitMs,
+    () => undefined,
+  );
+  const mounts = await probeMounts(tools.unshare, disk, options);
   const kvm = await probeKvm(options);
-  const [namespaceFiles, namespaces, cgroup, qemu, disk, modules] = await Promise.all([
+  const [namespaceFiles, namespaces, cgroup, qemu, modules] = await Promise.all([
     bounded(
       () => readdir('/proc/self/ns'),
       limitMs,
@@ -56,11 +61,6 @@ export async function gatherFacts(options: GatherOptions): Promise<HostFacts> {
     probeNamespaces(tools.unshare, limitMs),
     bounded(() => probeCgroup(files), limitMs, noCgroup),
     probeQemu(limitMs),
-    bounded(
-      () => probeDisk(options.stateDirectory),
-      limitMs,
-      () => undefined,
-    ),
     bounded(readModules, limitMs, unknownModules),
   ]);
   return {
@@ -169,11 +169,12 @@ const childPath = () => require.resolve('@dsec/linux/probe-child');
 
 async function probeMounts(
   unshare: string | undefined,
+  disk: DiskFacts | undefined,
   options: GatherOptions,
 ): Promise<MountOutcomes> {
   if (process.geteuid?.() !== 0) return everyMount(untried('needs root'));
   if (unshare === undefined) return everyMount(untried(NO_UNSHARE));
-  const directory = await mkdtemp(join(tmpdir(), 'dsec-doctor-'));
+  const directory = await makeTrialDirectory(disk);
   try {
     const imagePath = join(directory, 'image');
     if (options.erofsImage !== undefined) await writeFile(imagePath, options.erofsImage);
@@ -189,6 +190,14 @@ async function probeMounts(
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** Where layers will lie, since not every file system can hold them; elsewhere only if it takes nothing. */
+async function makeTrialDirectory(disk: DiskFacts | undefined): Promise<string> {
+  const elsewhere = () => mkdtemp(join(tmpdir(), 'dsec-doctor-'));
+  return disk === undefined
+    ? elsewhere()
+    : mkdtemp(join(disk.path, '.dsec-doctor-')).catch(elsewhere);
 }
 
 function everyMount(outcome: Outcome): MountOutcomes {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HostFacts } from '../../src/probe/facts.ts';
+import { fails, type HostFacts } from '../../src/probe/facts.ts';
 import { reportOf } from '../../src/probe/probe-host.ts';
 import { CHECK_GROUPS, type CheckStatus, type HostCheck } from '../../src/probe/report.ts';
 import {
@@ -260,3 +260,14 @@ describe('single facts', () => {
     expect(find(cgroups(''), 'cgroup.pids').remedy).toContain('CONFIG_CGROUP_PIDS');
   });
 });
+
+it.each(['tmpfs', 'overlay'])(
+  'says when the state directory lies on %s, which holds no layers',
+  (fileSystem) => {
+    const disk = { path: '/state', fileSystem, freeBytes: 1e12, totalBytes: 1e12, freeInodes: 1e6 };
+    const mounts = { ...debian13.mounts, erofsFile: fails('fsconfig create: ENOTBLK') };
+    const check = find({ ...debian13, disk, mounts }, 'fs.erofs-file');
+    expect(check).toMatchObject({ status: 'missing', remedy: expect.stringMatching(/--state/) });
+    expect(check.found).toMatch(new RegExp(`/state lies on ${fileSystem}.*ENOTBLK`));
+  },
+);
