@@ -1,0 +1,179 @@
+import { asDsecError, type Digest, DsecError, MINUTE_MS } from '@dsec/std';
+
+/**
+ * The layers of a node, mounted once by the launcher and shared by all sandboxes. A mount that nobody
+ * uses stays for the next sandbox, up to a bound; the oldest goes first.
+ */
+export interface LayerMounts {
+  /**
+   * Makes the caller a user of every layer. Mounts those that are not there; callers that want the same
+   * layer at the same time share the work. Aborting ends the caller's wait, not the work. When it
+   * rejects, the caller uses none.
+   */
+  acquire(layerIds: readonly Digest[], signal?: AbortSignal): Promise<void>;
+  /** Undoes one `acquire` or `claim`. */
+  release(layerIds: readonly Digest[]): void;
+  /** As `acquire`, for a sandbox that runs: its layers are mounted. */
+  claim(layerIds: readonly Digest[]): void;
+  /**
+   * What a launcher says that it has mounted: what is new is kept as unused, unless claimed; what it does
+   * not know is forgotten.
+   */
+  found(layerIds: readonly Digest[]): void;
+  users(): ReadonlyMap<Digest, number>;
+  /** Resolves when no mount or unmount is under way. */
+  settled(): Promise<void>;
+}
+
+export interface LayerMountEffects {
+  /** Puts a verified copy of the metadata on the node, and mounts it. */
+  mount(layerId: Digest, signal: AbortSignal): Promise<void>;
+  /** `conflict` while a sandbox uses it. */
+  unmount(layerId: Digest): Promise<void>;
+}
+
+export interface LayerMountsOptions {
+  readonly effects: LayerMountEffects;
+  /** Of mounts that nobody uses. */
+  readonly unusedMax: number;
+}
+
+/** A store that does not answer must not hold creates for ever. */
+const MOUNT_TIMEOUT_MS = 2 * MINUTE_MS;
+
+interface Entry {
+  users: number;
+  /** Of the mount, or of the unmount when `leaving`. */
+  work: Promise<void>;
+  leaving: boolean;
+  /** No mount or unmount is under way. */
+  settled: boolean;
+}
+
+export function createLayerMounts({ effects, unusedMax }: LayerMountsOptions): LayerMounts {
+  const entries = new Map<Digest, Entry>();
+  /** In the order in which their last users left. */
+  const unused = new Set<Digest>();
+
+  const forget = (layerId: Digest, entry: Entry) => {
+    if (entries.get(layerId) !== entry) return;
+    entries.delete(layerId);
+    unused.delete(layerId);
+  };
+
+  const start = (layerId: Digest, after: Promise<unknown>): Entry => {
+    const work = after
+      .catch(() => {})
+      .then(() => effects.mount(layerId, AbortSignal.timeout(MOUNT_TIMEOUT_MS)));
+    const entry: Entry = { users: 0, work, leaving: false, settled: false };
+    // A failure reaches everybody who waits; the next one tries anew.
+    work.then(
+      () => {
+        entry.settled = true;
+      },
+      () => forget(layerId, entry),
+    );
+    entries.set(layerId, entry);
+    return entry;
+  };
+
+  const join = (layerId: Digest): Entry => {
+    const current = entries.get(layerId);
+    const entry =
+      current === undefined || current.leaving
+        ? start(layerId, current?.work ?? Promise.resolve())
+        : current;
+    entry.users += 1;
+    unused.delete(layerId);
+    return entry;
+  };
+
+  const unmount = (layerId: Digest, entry: Entry) => {
+    entry.leaving = true;
+    entry.settled = false;
+    entry.work = entry.work
+      .then(() => effects.unmount(layerId))
+      .then(
+        () => forget(layerId, entry),
+        // A sandbox that is being released still holds it, or the launcher is away: next time.
+        () => {
+          entry.leaving = false;
+          entry.settled = true;
+          if (entries.get(layerId) === entry) unused.add(layerId);
+        },
+      );
+  };
+
+  const trim = () => {
+    for (const layerId of unused) {
+      if (unused.size <= unusedMax) return;
+      unused.delete(layerId);
+      const entry = entries.get(layerId);
+      if (entry !== undefined) unmount(layerId, entry);
+    }
+  };
+
+  const leave = (layerId: Digest) => {
+    const entry = entries.get(layerId);
+    if (entry === undefined || entry.users === 0) return;
+    entry.users -= 1;
+    if (entry.users === 0) unused.add(layerId);
+  };
+
+  const mounted = (layerId: Digest): Entry => {
+    const isNew = { users: 0, work: Promise.resolve(), leaving: false, settled: true };
+    const entry = entries.get(layerId) ?? isNew;
+    entries.set(layerId, entry);
+    return entry;
+  };
+
+  return {
+    async acquire(layerIds, signal) {
+      const joined = layerIds.map(join);
+      try {
+        await unlessAborted(Promise.all(joined.map(({ work }) => work)), signal);
+      } catch (thrown) {
+        for (const layerId of layerIds) leave(layerId);
+        trim();
+        throw asDsecError(thrown);
+      }
+    },
+    release(layerIds) {
+      for (const layerId of layerIds) leave(layerId);
+      trim();
+    },
+    claim(layerIds) {
+      for (const layerId of layerIds) {
+        mounted(layerId).users += 1;
+        unused.delete(layerId);
+      }
+    },
+    found(layerIds) {
+      const known = new Set(layerIds);
+      for (const [layerId, entry] of entries) {
+        if (entry.settled && entry.users === 0 && !known.has(layerId)) forget(layerId, entry);
+      }
+      for (const layerId of layerIds) {
+        if (mounted(layerId).users === 0) unused.add(layerId);
+      }
+      trim();
+    },
+    users: () => new Map([...entries].map(([layerId, { users }]) => [layerId, users])),
+    async settled() {
+      await Promise.allSettled([...entries.values()].map(({ work }) => work));
+    },
+  };
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise<T>((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const onAbort = () =>
+      reject(
+        new DsecError('cancelled', 'the wait for layers was given up', { cause: signal.reason }),
+      );
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

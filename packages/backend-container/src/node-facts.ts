@@ -1,0 +1,50 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { probeCgroups } from './cgroup-layout.ts';
+import { slotsBelow } from './id-range.ts';
+import { COVERED } from './sandbox-mounts.ts';
+import { compileSeccomp } from './seccomp-program.ts';
+import type { NodeFacts } from './spawn-spec.ts';
+import type { UpperDriver } from './upper-choice.ts';
+
+/** Finds out what specs depend on. `unsupported` where no sandbox can run at all. */
+export function probeNode(edgeId: string, upperDrivers: readonly UpperDriver[]): NodeFacts {
+  const stat = readText('/proc/stat') ?? '';
+  return {
+    edgeId,
+    cgroups: probeCgroups(edgeId),
+    processors: allowedProcessors(readText('/proc/self/status') ?? ''),
+    openFilesMax: hardOpenFiles(readText('/proc/self/limits') ?? ''),
+    covered: new Set(COVERED.filter((path) => existsSync(path))),
+    hostProc: {
+      cpuinfo: readText('/proc/cpuinfo') ?? '',
+      bootTime: /^btime \d+$/m.exec(stat)?.[0] ?? 'btime 0',
+    },
+    seccomp: compileSeccomp(),
+    upperDrivers,
+    slotsMax: Math.min(...['/etc/subuid', '/etc/subgid'].map((p) => slotsBelow(readText(p) ?? ''))),
+  };
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** From `Cpus_allowed_list: 0-3,8` of /proc/PID/status. */
+export function allowedProcessors(status: string): readonly number[] {
+  const list = /^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? '0';
+  return list.split(',').flatMap((range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
+  });
+}
+
+/** The hard limit of this process, which is also the launcher's; as many as the kernel allows without one. */
+export function hardOpenFiles(limits: string): number {
+  const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(limits)?.[1] ?? '';
+  if (/^\d+$/.test(hard)) return Number(hard);
+  return Number(readText('/proc/sys/fs/nr_open') ?? 1_048_576);
+}

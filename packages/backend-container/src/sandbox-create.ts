@@ -1,0 +1,129 @@
+import type { SandboxPlan, SandboxRuntime } from '@dsec/backend';
+import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
+import { checkProtections, protectionsOf } from './protections.ts';
+import {
+  type BackendContext,
+  enroll,
+  forget,
+  type Life,
+  layerIdsOf,
+  newLife,
+  objectKey,
+  type RuntimeRecord,
+  releaseLayers,
+} from './sandbox-life.ts';
+import { destroyObject } from './sandbox-stop.ts';
+import { objectId, spawnSpecOf, viewsOf } from './spawn-spec.ts';
+import { chooseUpper, type UpperChoice } from './upper-choice.ts';
+
+/** Beside the layers: the launcher's part takes milliseconds. */
+const SPAWN_TIMEOUT_MS = 30 * SECOND_MS;
+
+/** See `Backend.create`. */
+export async function createSandbox(
+  context: BackendContext,
+  plan: SandboxPlan,
+  signal?: AbortSignal,
+): Promise<SandboxRuntime> {
+  const id = objectId(plan.key);
+  const known = context.lives.get(id);
+  if (known !== undefined) {
+    throw new DsecError(
+      known.state === 'ended' || known.stopping ? 'state-conflict' : 'already-exists',
+      `${id} is here already`,
+    );
+  }
+  const { node } = context;
+  checkSlot(context, plan);
+  const upper = chooseUpper(plan.limits, node.upperDrivers, plan.allowDegraded);
+  const protections = protectionsOf(node, upper);
+  checkProtections(protections, plan.requireProtections, plan.allowDegraded);
+  const life = newLife(plan, 'creating');
+  enroll(context, life);
+  const creation = makeSandbox(context, life, upper, signal);
+  life.created = creation.then(
+    () => {},
+    () => {},
+  );
+  const record = await creation;
+  return { record, protections, upperDriver: upper.driver };
+}
+
+function checkSlot({ node }: BackendContext, { slot }: SandboxPlan): void {
+  if (Number.isSafeInteger(slot) && slot >= 0 && slot < node.slotsMax) return;
+  throw new DsecError('invalid-argument', `slots are from 0 to ${node.slotsMax - 1}, not ${slot}`);
+}
+
+async function makeSandbox(
+  context: BackendContext,
+  life: Life,
+  upper: UpperChoice,
+  signal: AbortSignal | undefined,
+): Promise<RuntimeRecord> {
+  const gaveUp = [life.giveUp.signal, ...(signal === undefined ? [] : [signal])];
+  const progress = { spawning: false };
+  try {
+    return await spawn(context, life, upper, AbortSignal.any(gaveUp), progress);
+  } catch (thrown) {
+    const error = asCreateError(thrown);
+    const leftover = progress.spawning ? await undo(context, life) : undefined;
+    if (leftover === undefined) {
+      releaseLayers(context, life);
+      forget(context, life);
+      throw error;
+    }
+    life.state = 'ended';
+    throw new DsecError(error.code, `${error.message}; undoing it failed: ${leftover.message}`, {
+      cause: error,
+      details: { ...error.details, leftover: true },
+    });
+  }
+}
+
+async function spawn(
+  context: BackendContext,
+  life: Life,
+  upper: UpperChoice,
+  signal: AbortSignal,
+  progress: { spawning: boolean },
+): Promise<RuntimeRecord> {
+  const { plan } = life;
+  await context.layers.acquire(layerIdsOf(plan), signal);
+  life.holdsLayers = true;
+  const client = await context.link.client(signal);
+  const views = viewsOf(plan, context.node);
+  context.views.write(views);
+  try {
+    progress.spawning = true;
+    const limits = AbortSignal.any([signal, AbortSignal.timeout(SPAWN_TIMEOUT_MS)]);
+    const spec = spawnSpecOf(plan, context.node, upper);
+    const { pid, startTicks } = await client.spawn(spec, limits);
+    if (life.earlyExit !== undefined) {
+      throw new DsecError('agent-lost', 'the agent ended as soon as it was started');
+    }
+    // At once: the next message may tell that it has ended.
+    life.record = { pid, startTicks, upperDriver: upper.driver };
+    life.state = 'running';
+    return life.record;
+  } finally {
+    context.views.drop(views);
+  }
+}
+
+/** Whatever the launcher made of it goes. Returns why it does not. */
+async function undo(context: BackendContext, life: Life): Promise<DsecError | undefined> {
+  try {
+    await destroyObject(context, objectKey(life.key));
+    return undefined;
+  } catch (thrown) {
+    return asDsecError(thrown);
+  }
+}
+
+/** What the launcher could not find or would not do is our fault: the caller named none of it. */
+function asCreateError(thrown: unknown): DsecError {
+  const error = asDsecError(thrown);
+  const isOurs = error.details.step !== undefined;
+  if (!isOurs || !['not-found', 'permission-denied'].includes(error.code)) return error;
+  return new DsecError('internal', error.message, { cause: error, details: error.details });
+}

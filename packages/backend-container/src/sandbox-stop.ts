@@ -1,0 +1,84 @@
+import type { SandboxKey } from '@dsec/backend';
+import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
+import type { ObjectKey } from './launcher-client.ts';
+import {
+  type BackendContext,
+  forget,
+  type Life,
+  objectKey,
+  releaseLayers,
+} from './sandbox-life.ts';
+import { objectId } from './spawn-spec.ts';
+
+const STOP_TIMEOUT_MS = 30 * SECOND_MS;
+const RETRY_MS = 50;
+
+/** See `Backend.stop`. */
+export function stopSandbox(
+  context: BackendContext,
+  key: SandboxKey,
+  signal?: AbortSignal,
+): Promise<void> {
+  const life = context.lives.get(objectId(key));
+  if (life === undefined) return destroyObject(context, objectKey(key), signal);
+  // Whoever gives up waiting does not undo what others asked for.
+  life.stopping ??= stopLife(context, life).finally(() => {
+    life.stopping = undefined;
+  });
+  return unlessAborted(life.stopping, signal);
+}
+
+async function stopLife(context: BackendContext, life: Life): Promise<void> {
+  life.giveUp.abort(new DsecError('cancelled', 'the sandbox is being stopped'));
+  await life.created;
+  // A creation that failed has undone itself, unless it says so.
+  if (context.lives.get(objectId(life.key)) !== life) return;
+  await destroyObject(context, objectKey(life.key));
+  releaseLayers(context, life);
+  forget(context, life);
+}
+
+/**
+ * Kills and removes whatever bears a name, known to the launcher or not. Asks again when the launcher
+ * went away meanwhile; `deadline-exceeded` with the last reason.
+ */
+export async function destroyObject(
+  context: BackendContext,
+  key: ObjectKey,
+  signal?: AbortSignal,
+): Promise<void> {
+  const timeout = AbortSignal.timeout(STOP_TIMEOUT_MS);
+  const limit = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
+  for (;;) {
+    try {
+      const client = await context.link.client(limit);
+      await client.kill(key, limit);
+      await client.release(key, limit);
+      return;
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      const error = asDsecError(thrown);
+      const name = `${key.name}-${key.generation}`;
+      if (timeout.aborted) {
+        throw new DsecError('deadline-exceeded', `${name} does not end: ${error.message}`, {
+          cause: error,
+        });
+      }
+      if (!RETRIED.has(error.code)) throw error;
+      await context.clock.sleep(RETRY_MS, limit).catch(() => {});
+    }
+  }
+}
+
+/** `state-conflict`: it runs again in the eyes of the launcher, that had not seen its end. */
+const RETRIED: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'state-conflict']);
+
+function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(asDsecError(signal.reason));
+    const onAbort = () => reject(asDsecError(signal.reason));
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
