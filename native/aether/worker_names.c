@@ -31,6 +31,14 @@ static const struct {
 	{ S_IFSOCK, DSEC_FILE_ATTRIBUTES_KIND_SOCKET },
 };
 
+/* Frames carry integers that are exact in a double; a sparse file and a time may be beyond. */
+static int64_t clamp(int64_t value)
+{
+	const int64_t most = (1LL << 53) - 1;
+
+	return value > most ? most : value < -most ? -most : value;
+}
+
 /* `directory` and `path` name it for readlinkat; the target stays in static memory until the next
  * call. */
 static void fill(struct dsec_msg_file_attributes *attributes, const struct stat *status,
@@ -43,10 +51,10 @@ static void fill(struct dsec_msg_file_attributes *attributes, const struct stat 
 		.mode = status->st_mode & 07777,
 		.uid = status->st_uid,
 		.gid = status->st_gid,
-		.size_bytes = (uint64_t)status->st_size,
+		.size_bytes = (uint64_t)clamp(status->st_size),
 		.allocated_bytes = (uint64_t)status->st_blocks * 512,
 		.links = (uint32_t)status->st_nlink,
-		.mtime_seconds = status->st_mtim.tv_sec,
+		.mtime_seconds = clamp(status->st_mtim.tv_sec),
 		.mtime_nanoseconds = (uint32_t)status->st_mtim.tv_nsec,
 	};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
