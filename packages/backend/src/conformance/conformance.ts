@@ -1,9 +1,17 @@
 import { type ConformanceTest, runOnBench } from './bench.ts';
+import { commandCases } from './cases-commands.ts';
+import { fileCases } from './cases-files.ts';
 import { lifecycleCases } from './cases-lifecycle.ts';
+import { recoveryCases } from './cases-recovery.ts';
+import { streamCases } from './cases-streams.ts';
 import type { BackendFactory, ConformanceCase, ConformanceOptions } from './harness.ts';
 
 const CASES: Readonly<Record<string, ConformanceTest>> = {
   ...lifecycleCases,
+  ...commandCases,
+  ...streamCases,
+  ...fileCases,
+  ...recoveryCases,
 };
 
 /**

@@ -50,7 +50,7 @@ export function createAgentLink(
     return channel.send({ offset: sequence, ...frame, stream, epoch } as AetherFrame);
   };
   const put = (stream: number, frame: Outgoing) => {
-    if (!isClosed) send(stream, frame).catch(drop);
+    if (!isClosed) send(stream, frame).catch(fail);
   };
   /** One frame of each stream in turn, as fast as the connection takes them. */
   const pump = async () => {
@@ -67,8 +67,8 @@ export function createAgentLink(
         ready.add(stream);
         await send(stream, frame);
       }
-    } catch {
-      drop();
+    } catch (thrown) {
+      fail(thrown);
     } finally {
       isPumping = false;
     }
@@ -80,6 +80,10 @@ export function createAgentLink(
     const owners = [...streams.values()];
     streams.clear();
     for (const owner of owners) owner.detached();
+  };
+  const fail = (thrown: unknown) => {
+    drop();
+    channel.close(asDsecError(thrown));
   };
   void channel.closed.then(drop);
   return {

@@ -159,39 +159,50 @@ async function welcome(state: State, channel: FramedChannel<AetherFrame>): Promi
 function dispatch(state: State, link: AgentLink, frame: AetherFrame): void {
   switch (frame.type) {
     case 'ping':
-      return link.put(0, { type: 'pong', offset: frame.offset, fields: {} });
+      link.put(0, { type: 'pong', offset: frame.offset, fields: {} });
+      break;
+    case 'pong':
+      break;
     case 'reseed':
       state.reseeds += 1;
-      return link.put(0, { type: 'reseeded', fields: {} });
+      link.put(0, { type: 'reseeded', fields: {} });
+      break;
     case 'exec-exit-ack':
       // Names its command, as it may come on any stream.
-      return state.commands.acknowledge(link, frame);
+      state.commands.acknowledge(link, frame);
+      break;
+    case 'hello':
+      throw new DsecError('protocol', 'a second hello');
     default:
-      return frame.stream === 0
-        ? dispatchToConnection(frame)
-        : dispatchToStream(state, link, frame);
+      if (!openStream(state, link, frame)) {
+        // Frames that crossed the end of their request on the way mean nothing any more.
+        link.owner(frame.stream)?.consume(frame);
+      }
   }
 }
 
-function dispatchToConnection(frame: AetherFrame): void {
-  if (frame.type === 'pong' || frame.type === 'error') return;
-  throw new DsecError('protocol', `${frame.type} after the hello`);
+/** Whether the frame is a request, which it then begins. */
+function openStream(state: State, link: AgentLink, frame: AetherFrame): boolean {
+  const begin = beginning(state, link, frame);
+  if (begin === undefined) return false;
+  if (link.hasStream(frame.stream) || link.streamCount >= STREAMS_MAX) {
+    throw new DsecError('protocol', `stream ${frame.stream} is in use, or too many are`);
+  }
+  begin();
+  return true;
 }
 
-function dispatchToStream(state: State, link: AgentLink, frame: AetherFrame): void {
+function beginning(state: State, link: AgentLink, frame: AetherFrame): (() => void) | undefined {
+  const { commands, requests } = state;
   switch (frame.type) {
     case 'exec-start':
-      mayOpen(link, frame.stream);
-      return state.commands.start(link, frame);
+      return () => commands.start(link, frame);
     case 'exec-attach':
-      mayOpen(link, frame.stream);
-      return state.commands.attach(link, frame);
+      return () => commands.attach(link, frame);
     case 'session-open':
-      mayOpen(link, frame.stream);
-      return state.commands.sessions.open(link, frame);
+      return () => commands.sessions.open(link, frame);
     case 'session-close':
-      mayOpen(link, frame.stream);
-      return state.commands.sessions.close(link, frame);
+      return () => commands.sessions.close(link, frame);
     case 'file-read':
     case 'file-write':
     case 'file-stat':
@@ -200,15 +211,8 @@ function dispatchToStream(state: State, link: AgentLink, frame: AetherFrame): vo
     case 'file-move':
     case 'file-remove':
     case 'port-open':
-      mayOpen(link, frame.stream);
-      return state.requests.open(link, frame);
+      return () => requests.open(link, frame);
     default:
-      // Frames that crossed the end of their request on the way mean nothing any more.
-      link.owner(frame.stream)?.consume(frame);
+      return undefined;
   }
-}
-
-function mayOpen(link: AgentLink, stream: number): void {
-  if (!link.hasStream(stream) && link.streamCount < STREAMS_MAX) return;
-  throw new DsecError('protocol', `stream ${stream} is in use, or too many are`);
 }

@@ -239,22 +239,28 @@ function exitFields(state: State, end: ProcessEnd): ExecExitFields {
 function consume(state: State, frame: AetherFrame): void {
   switch (frame.type) {
     case 'stdin':
-      return state.input.take(frame.offset, frame.data, frame.end);
+      state.input.take(frame.offset, frame.data, frame.end);
+      break;
     case 'ack':
-      return outletOf(state, frame.fields.channel).acknowledge(frame.offset);
+      outletOf(state, frame.fields.channel).acknowledge(frame.offset);
+      break;
     case 'credit':
-      return outletOf(state, frame.fields.channel).grant(frame.offset);
+      outletOf(state, frame.fields.channel).grant(frame.offset);
+      break;
     case 'signal':
-      return signal(state, frame.fields.signal, frame.fields.scope);
+      signal(state, frame.fields.signal, frame.fields.scope);
+      break;
     case 'resize':
-      return resize(state, frame.fields);
+      resize(state, frame.fields);
+      break;
     case 'timeout':
-      return limit(state, frame.fields.timeoutMs);
+      limit(state, frame.fields.timeoutMs);
+      break;
     case 'cancel':
     case 'error':
       state.link?.leave(state.stream);
       state.link = undefined;
-      return;
+      break;
     default:
       throw new DsecError('protocol', `${frame.type} on the stream of a command`);
   }
@@ -274,8 +280,8 @@ function outletOf(state: State, channel: 'stdin' | 'stdout' | 'stderr') {
 }
 
 function signal(state: State, number: number, scope: 'leader' | 'tree'): void {
-  if (scope === 'leader') return state.leader?.signal(number);
-  for (const process of state.tree) process.signal(number);
+  const targets = scope === 'tree' ? state.tree : state.leader && [state.leader];
+  for (const process of targets ?? []) process.signal(number);
 }
 
 function resize({ terminal, tree }: State, size: TerminalSize): void {

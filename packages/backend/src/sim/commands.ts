@@ -79,26 +79,34 @@ function begin(
   command: SimCommand,
   fields: ExecStartFields,
 ): void {
-  const { argv, shell, sessionId } = fields;
+  const { argv = [], shell, sessionId } = fields;
   const text = shell && latin1(shell);
-  if (sessionId !== undefined) {
+  if (sessionId === undefined) {
+    const leader = beginAlone(context, command, fields, text);
+    command.started(leader, leader.ended);
+  } else {
     const session = sessions.claim(sessionId);
-    const { leader, ended } = beginInSession(command, session, text ?? quoted(argv ?? []));
-    return command.started(leader, ended);
+    const { leader, ended } = beginInSession(command, session, text ?? quoted(argv));
+    command.started(leader, ended);
   }
+}
+
+function beginAlone(
+  context: AgentContext,
+  command: SimCommand,
+  fields: ExecStartFields,
+  text: string | undefined,
+): SimProcess {
   userOf(fields.user);
   const state: ShellState = {
     env: environmentOf(fields.env),
     cwd: directoryOf(context, fields.cwd),
   };
   const setting: ProgramSetting = { ...command.setting, ...state };
-  const leader =
-    text === undefined
-      ? startFile(context, setting, (argv ?? []).map(latin1))
-      : startBody(setting, 'sh', [], async ({ system }) => {
-          return (await runShell(setting, state, text, system)).exitCode;
-        });
-  command.started(leader, leader.ended);
+  if (text === undefined) return startFile(context, setting, (fields.argv ?? []).map(latin1));
+  return startBody(setting, 'sh', [], async ({ system }) => {
+    return (await runShell(setting, state, text, system)).exitCode;
+  });
 }
 
 function beginInSession(command: SimCommand, session: SimSession, text: string) {
