@@ -22,6 +22,8 @@ enum {
 	/* Between walks that kill; longer each time, for a process that the kernel cannot let go.
 	 */
 	KILL_PAUSE_MS_MAX = 100,
+	/* How long the leader's end is not told because others of its tree are still dying. */
+	KILL_WAIT_MS = 5000,
 };
 
 static struct {
@@ -31,7 +33,9 @@ static struct {
 	bool draining;
 	bool released;
 	bool leader_ended;
-	uint64_t held; /* signals that wait for the command's start; bit n-1 is signal n */
+	bool killing;	     /* the end is told once nothing is left */
+	struct report ended; /* of kind REPORT_ENDED when it was held back */
+	uint64_t held;	     /* signals that wait for the command's start; bit n-1 is signal n */
 	pid_t leader;
 } keeper;
 
@@ -39,9 +43,16 @@ static struct program program;
 
 static void report(const struct report *what)
 {
-	/* aether reads all reports, or is gone and nobody wants them. */
-	if (keeper.control >= 0 && send(keeper.control, what, sizeof(*what), MSG_NOSIGNAL) < 0)
-		keeper.control = -1;
+	/* aether reads all reports, or is gone, which take_orders() will see. */
+	if (keeper.control >= 0)
+		(void)!send(keeper.control, what, sizeof(*what), MSG_NOSIGNAL);
+}
+
+static void tell_end(void)
+{
+	if (keeper.ended.kind == REPORT_ENDED)
+		report(&keeper.ended);
+	keeper.ended.kind = REPORT_EMPTY;
 }
 
 static void fail(const struct start_failure *failure)
@@ -91,16 +102,19 @@ static void reap(void)
 		if (keeper.failure_fd >= 0)
 			take_failure();
 		keeper.leader_ended = true;
-		report(&(struct report){
+		keeper.ended = (struct report){
 			.kind = REPORT_ENDED,
 			.leader = pid,
 			.status = status,
 			.user_us = microseconds(usage.ru_utime),
 			.system_us = microseconds(usage.ru_stime),
 			.peak_bytes = (uint64_t)usage.ru_maxrss * 1024,
-		});
+		};
+		if (!keeper.killing)
+			tell_end();
 	}
 	if (pid < 0 && errno == ECHILD) {
+		tell_end();
 		report(&(struct report){ .kind = REPORT_EMPTY });
 		_exit(0);
 	}
@@ -115,6 +129,9 @@ static void kill_tree(pid_t spared)
 {
 	int before = -1;
 	int pause_ms = 0;
+	int waited_ms = 0;
+
+	keeper.killing = !spared;
 
 	for (int walk = 0; walk < STOP_WALKS_MAX; walk++) {
 		int alive = tree_signal(SIGSTOP, spared);
@@ -130,11 +147,16 @@ static void kill_tree(pid_t spared)
 			kill(keeper.leader, SIGKILL);
 		reap();
 		if (alive <= 0 && (spared || alive < 0))
-			return;
+			break;
 		/* Death takes its time: a process may have much memory to give back. */
 		poll(NULL, 0, pause_ms);
+		waited_ms += pause_ms;
+		if (waited_ms > KILL_WAIT_MS)
+			tell_end();
 		pause_ms = pause_ms < KILL_PAUSE_MS_MAX / 2 ? 2 * pause_ms + 1 : KILL_PAUSE_MS_MAX;
 	}
+	keeper.killing = false;
+	tell_end();
 }
 
 static void obey(const struct order *order)

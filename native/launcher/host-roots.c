@@ -253,6 +253,17 @@ static int place_sysfs(void)
 	return err;
 }
 
+/* What hides something in a sandbox is a copy of these, with their flags. */
+static int place_cover(const char *name)
+{
+	AUTO_CLOSE cover = place_copy(AT_FDCWD, name,
+				      KERNEL_MOUNT_RDONLY | KERNEL_MOUNT_NOSUID |
+					      KERNEL_MOUNT_NODEV | KERNEL_MOUNT_NOEXEC,
+				      -1);
+
+	return cover < 0 ? cover : kernel_move_mount(cover, AT_FDCWD, name);
+}
+
 static int furnish_own(void)
 {
 	static const char *const directories[] = { "proc", "dev", "sys", "l", "u", "m", "empty" };
@@ -276,6 +287,10 @@ static int furnish_own(void)
 	err = place_sysfs();
 	if (!err)
 		err = place_dev();
+	if (!err)
+		err = place_cover("null");
+	if (!err)
+		err = place_cover("empty");
 	if (err)
 		return err;
 	proc = place_new("proc", NULL, 0,

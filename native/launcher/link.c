@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "epoch.h"
 #include "host.h"
 #include "loop.h"
 
@@ -155,6 +156,7 @@ static int hello(struct connection *connection, const struct dsec_frame *frame)
 	struct dsec_msg_launcher_hello message;
 	struct failure failure;
 	struct origin origin = { connection->id, 0 };
+	int err;
 
 	if (frame->type->code != DSEC_LAUNCHER_HELLO)
 		return -EPROTO;
@@ -169,6 +171,12 @@ static int hello(struct connection *connection, const struct dsec_frame *frame)
 	}
 	if (frame->epoch < newest_epoch) {
 		failure = failure_of(DSEC_ERROR_CONFLICT, "a newer edge has taken over");
+		link_fail(origin, &failure);
+		return -EPROTO;
+	}
+	err = frame->epoch > newest_epoch ? epoch_store(frame->epoch) : 0;
+	if (err) {
+		failure = failure_at("epoch", -err);
 		link_fail(origin, &failure);
 		return -EPROTO;
 	}
@@ -279,8 +287,12 @@ static struct watch listener = { .fd = -1, .ready = listener_ready };
 
 int link_init(void (*request)(struct origin origin, const struct dsec_frame *frame))
 {
+	int err = epoch_load(&newest_epoch);
+
 	handle_request = request;
 	listener.fd = host.listener;
+	if (err)
+		return err;
 	if (getrandom(instance, sizeof(instance), 0) != sizeof(instance))
 		return -EIO;
 	return watch_add(&listener, EPOLLIN);

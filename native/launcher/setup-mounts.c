@@ -191,30 +191,17 @@ static int copy_dev(struct setup *setup, const struct dsec_msg_mount *mount)
 			  setup->session_namespace);
 }
 
-/* Never writable: what is below the state root is the node's. */
-static int copy_bind(struct setup *setup, const struct dsec_msg_mount *mount)
+/* Both were taken in the order of the spec. */
+static int take_bind(struct setup *setup, const struct dsec_msg_mount *mount)
 {
-	AUTO_CLOSE source = -1;
-	char path[513];
-	int copy;
-
-	snprintf(path, sizeof(path), "%.*s", (int)mount->source.length,
-		 (const char *)mount->source.data);
-	source = host_open(path, O_PATH);
-	if (source < 0)
-		return source;
-	/* A mount is copied only by who lives where it is. */
-	if (setns(host.start, CLONE_NEWNS))
-		return -errno;
-	copy = place_copy(source, "", KERNEL_MOUNT_RDONLY | HARMLESS | attributes_of(mount), -1);
-	return setns(setup->home, CLONE_NEWNS) ? -errno : copy;
+	(void)mount;
+	return setup->binds[setup->binds_placed++];
 }
 
 static int take_layer_mount(struct setup *setup, const struct dsec_msg_mount *mount)
 {
 	struct kernel_mount_attr attr = { .set = HARMLESS | KERNEL_MOUNT_RDONLY |
 						 attributes_of(mount) };
-	/* They were taken in the same order. */
 	int fd = setup->layer_mounts[setup->layer_mounts_placed++];
 	int err = kernel_mount_setattr(fd, 0, &attr);
 
@@ -225,18 +212,18 @@ static int (*const makers[])(struct setup *setup, const struct dsec_msg_mount *m
 	[DSEC_MOUNT_KIND_PROC] = take_proc,    [DSEC_MOUNT_KIND_TMPFS] = new_tmpfs,
 	[DSEC_MOUNT_KIND_DEVPTS] = new_devpts, [DSEC_MOUNT_KIND_MQUEUE] = new_mqueue,
 	[DSEC_MOUNT_KIND_SYSFS] = copy_sysfs,  [DSEC_MOUNT_KIND_DEV] = copy_dev,
-	[DSEC_MOUNT_KIND_BIND] = copy_bind,    [DSEC_MOUNT_KIND_LAYER] = take_layer_mount,
+	[DSEC_MOUNT_KIND_BIND] = take_bind,    [DSEC_MOUNT_KIND_LAYER] = take_layer_mount,
 };
 
-/* What covers a masked target: an empty directory, or an empty file that nobody can write. */
+/* What covers a masked target: an empty directory, or an empty file that nobody can write. Both are
+ * mounts that have all the flags already. */
 static int copy_mask(int target)
 {
 	struct stat status;
 
 	if (fstat(target, &status))
 		return -errno;
-	return place_copy(AT_FDCWD, S_ISDIR(status.st_mode) ? HOST_EMPTY : HOST_NULL,
-			  KERNEL_MOUNT_RDONLY | HARMLESS | KERNEL_MOUNT_NOEXEC, -1);
+	return place_copy(AT_FDCWD, S_ISDIR(status.st_mode) ? HOST_EMPTY : HOST_NULL, 0, -1);
 }
 
 static int run_mount(struct setup *setup, const struct dsec_msg_mount *mount)

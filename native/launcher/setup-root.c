@@ -117,6 +117,47 @@ static int pin_upper(struct setup *setup)
 	return setup->upper < 0 ? setup->upper : 0;
 }
 
+/* Never writable: what is below the state root is the node's. */
+static int copy_below_state(const struct dsec_msg_mount *mount)
+{
+	AUTO_CLOSE source = -1;
+	char path[513];
+
+	snprintf(path, sizeof(path), "%.*s", (int)mount->source.length,
+		 (const char *)mount->source.data);
+	source = host_open(path, O_PATH);
+	return source < 0
+		       ? source
+		       : place_copy(source, "",
+				    KERNEL_MOUNT_RDONLY | KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NODEV |
+					    (mount->flags & KERNEL_MOUNT_NOEXEC),
+				    -1);
+}
+
+/* A mount is copied only by who lives where it is. */
+static int take_binds(struct setup *setup)
+{
+	struct dsec_list mounts = setup->spec->mounts;
+	struct dsec_bytes item;
+
+	if (setns(host.start, CLONE_NEWNS))
+		return -errno;
+	while (dsec_list_next(&mounts, &item)) {
+		struct dsec_msg_mount mount;
+		int fd;
+
+		dsec_message_decode(&dsec_msg_mount, item, &mount);
+		if (mount.kind != DSEC_MOUNT_KIND_BIND)
+			continue;
+		setup_step(setup, "mount", mount.target);
+		fd = copy_below_state(&mount);
+		if (fd < 0)
+			return fd;
+		setup->binds[setup->bind_count++] = fd;
+	}
+	return 0;
+}
+
 static int visit(struct setup *setup)
 {
 	int err = host_visit();
@@ -127,6 +168,8 @@ static int visit(struct setup *setup)
 		err = take_root_layers(setup);
 	if (!err)
 		err = take_mount_layers(setup);
+	if (!err)
+		err = take_binds(setup);
 	if (err)
 		return err;
 	strcpy(setup->step, "layers");

@@ -139,6 +139,16 @@ static int rlimits(struct setup *setup)
 	return 0;
 }
 
+/* Sessions start with the same. */
+static int processors(struct setup *setup)
+{
+	struct dsec_bytes cpus = setup->spec->cpus;
+
+	if (!(setup->spec->present & DSEC_SPAWN_HAS_CPUS))
+		return 0;
+	return syscall(SYS_sched_setaffinity, 0, (size_t)cpus.length, cpus.data) < 0 ? -errno : 0;
+}
+
 static int own_descriptors(struct setup *setup)
 {
 	setup->null = open(HOST_DEV "/null", O_RDWR | O_CLOEXEC);
@@ -229,12 +239,14 @@ static const struct {
 	{ "sysctl", sysctls },
 	{ "hostname", hostname },
 	{ "oom-score", oom_score },
-	{ "rlimits", rlimits },
 	{ "own-descriptors", own_descriptors },
 	{ "user-namespace", setup_user_namespaces },
 	{ "layers", setup_layers },
 	{ "overlay", setup_overlay },
 	{ "mount", setup_mounts },
+	/* Not before: they are meant for the sandbox, not for what makes its files. */
+	{ "rlimits", rlimits },
+	{ "processors", processors },
 	{ "pivot", pivot },
 	{ "user", setup_user },
 	{ "keyring", keyring },

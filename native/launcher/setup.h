@@ -13,10 +13,7 @@
 #include "frame.h"
 #include "host.h"
 #include "object.h"
-
-enum {
-	LAYER_MOUNTS_MAX = 16,
-};
+#include "spec.h"
 
 struct setup {
 	const struct dsec_msg_spawn *spec;
@@ -36,9 +33,13 @@ struct setup {
 	int upper;
 	int layers[LAYERS_MAX];
 	int layer_count;
-	int layer_mounts[LAYER_MOUNTS_MAX];
+	/* Copies of mounts that lie elsewhere, in the order of the spec. */
+	int layer_mounts[SPEC_SOURCES_MAX];
 	int layer_mount_count;
 	int layer_mounts_placed;
+	int binds[SPEC_SOURCES_MAX];
+	int bind_count;
+	int binds_placed;
 	int helper_order; /* that ids are mapped */
 	char step[STEP_BYTES_MAX];
 };

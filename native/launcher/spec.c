@@ -153,7 +153,7 @@ static const char *check_mounts(const struct dsec_msg_spawn *spec)
 {
 	struct dsec_list mounts = spec->mounts;
 	struct dsec_bytes item;
-	int layers = 0;
+	int layers = 0, binds = 0;
 
 	while (dsec_list_next(&mounts, &item)) {
 		struct dsec_msg_mount mount;
@@ -164,8 +164,11 @@ static const char *check_mounts(const struct dsec_msg_spawn *spec)
 		if (problem)
 			return problem;
 		layers += mount.kind == DSEC_MOUNT_KIND_LAYER;
+		binds += mount.kind == DSEC_MOUNT_KIND_BIND;
 	}
-	return layers > 16 ? "at most 16 layers beside the root" : NULL;
+	return layers > SPEC_SOURCES_MAX || binds > SPEC_SOURCES_MAX
+		       ? "at most 16 layers beside the root, and as many binds"
+		       : NULL;
 }
 
 static bool has_option(const struct dsec_msg_mount *mount, const char *option)
@@ -183,35 +186,48 @@ static bool has_option(const struct dsec_msg_mount *mount, const char *option)
 /*
  * Parts of procfs that tell of the host or act on it. The ids and namespaces of a sandbox keep it
  * from most of them already; this is the second line. What this kernel does not have need not be
- * hidden.
+ * hidden. A procfs of processes alone has none of them, and nothing can be given by name in it.
  */
+static const struct {
+	const char *path;
+	unsigned int kinds; /* what may cover it */
+} proc_parts[] = {
+#define HIDDEN(name)                                                                               \
+	{                                                                                          \
+		"/proc/" name, 1u << DSEC_MOUNT_KIND_MASK                                          \
+	}
+#define GUARDED(name)                                                                              \
+	{                                                                                          \
+		"/proc/" name, 1u << DSEC_MOUNT_KIND_MASK | 1u << DSEC_MOUNT_KIND_READONLY         \
+	}
+#define GIVEN(name)                                                                                \
+	{                                                                                          \
+		"/proc/" name, 1u << DSEC_MOUNT_KIND_MASK | 1u << DSEC_MOUNT_KIND_BIND             \
+	}
+	HIDDEN("acpi"),		  HIDDEN("asound"),	 HIDDEN("buddyinfo"),  HIDDEN("diskstats"),
+	HIDDEN("interrupts"),	  HIDDEN("kcore"),	 HIDDEN("key-users"),  HIDDEN("keys"),
+	HIDDEN("kmsg"),		  HIDDEN("kpagecgroup"), HIDDEN("kpagecount"), HIDDEN("kpageflags"),
+	HIDDEN("locks"),	  HIDDEN("modules"),	 HIDDEN("partitions"), HIDDEN("pressure"),
+	HIDDEN("sched_debug"),	  HIDDEN("schedstat"),	 HIDDEN("scsi"),       HIDDEN("softirqs"),
+	HIDDEN("timer_list"),	  HIDDEN("vmallocinfo"), HIDDEN("vmstat"),     HIDDEN("zoneinfo"),
+	GUARDED("bus"),		  GUARDED("fs"),	 GUARDED("irq"),       GUARDED("sys"),
+	GUARDED("sysrq-trigger"), GIVEN("loadavg"),	 GIVEN("meminfo"),     GIVEN("stat"),
+};
+
 static const char *check_proc(const struct dsec_msg_spawn *spec)
 {
-	static const char *const hidden[] = {
-		"/proc/acpi",	     "/proc/asound",	  "/proc/kcore",       "/proc/keys",
-		"/proc/key-users",   "/proc/kmsg",	  "/proc/kpagecgroup", "/proc/kpagecount",
-		"/proc/kpageflags",  "/proc/sched_debug", "/proc/scsi",	       "/proc/timer_list",
-		"/proc/vmallocinfo",
-	};
-	static const char *const guarded[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
-					       "/proc/sysrq-trigger" };
 	struct dsec_msg_mount mount;
 
 	if (mount_kind_at(spec, "/proc", &mount) != DSEC_MOUNT_KIND_PROC)
 		return "a sandbox has a procfs of its own";
 	if (has_option(&mount, "subset=pid"))
 		return NULL;
-	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
-		if (mount_kind_at(spec, hidden[i], &mount) != DSEC_MOUNT_KIND_MASK &&
-		    !access(hidden[i], F_OK))
-			return "a part of procfs that must be masked is not";
-	}
-	for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++) {
-		int kind = mount_kind_at(spec, guarded[i], &mount);
+	for (size_t i = 0; i < sizeof(proc_parts) / sizeof(proc_parts[0]); i++) {
+		int kind = mount_kind_at(spec, proc_parts[i].path, &mount);
 
-		if (kind != DSEC_MOUNT_KIND_MASK && kind != DSEC_MOUNT_KIND_READONLY &&
-		    !access(guarded[i], F_OK))
-			return "a part of procfs that must be masked or read-only is not";
+		if ((kind < 0 || !(proc_parts[i].kinds >> kind & 1)) &&
+		    !access(proc_parts[i].path, F_OK))
+			return "a part of procfs that must be covered is not";
 	}
 	return NULL;
 }

@@ -21,6 +21,8 @@
 enum {
 	SPEC_ARGV_MAX = 256,
 	SPEC_PTYS_MAX = 32,
+	/* Mounts of layers, and of files below the state root. */
+	SPEC_SOURCES_MAX = 16,
 };
 
 /* Returns a failure whose code is NULL when the spec is acceptable. */

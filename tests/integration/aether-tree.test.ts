@@ -235,8 +235,10 @@ describe.skipIf(!isRoot)('as process 1 (needs root)', () => {
       'for s in $(seq 1 64); do kill -$s 1 2>/dev/null; done; exit 7',
     );
     expect(signals.exitCode).toBe(7);
-    const seen = await run(host, 'cat /proc/[0-9]*/stat | grep -c " Z " ; true');
-    expect(seen.stdout.toString().trim()).toBe('0');
+    await until(async () => {
+      const seen = await run(host, 'cat /proc/[0-9]*/stat | grep -c " Z " ; true');
+      return seen.stdout.toString().trim() === '0';
+    }, 'no orphan to be left unreaped');
     await host.ping();
     await first.stop();
   });

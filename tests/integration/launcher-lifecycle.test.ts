@@ -224,6 +224,14 @@ describe.runIf(canMount)('the life of sandboxes (needs root)', () => {
     newer.close();
   });
 
+  it('remembers the newest edge when it is started again', async () => {
+    const socketPath = join(world.stateRoot, 'run/launcher.sock');
+    const newer = await connectLauncher({ socketPath, edgeId: world.edgeId, epoch: 50 });
+    await launcher.kill();
+    await newer.closed;
+    await expect(world.start()).rejects.toMatchObject({ code: 'conflict' });
+  });
+
   it('is one for each state root', async () => {
     const second = await world.start().catch(() => undefined);
     await second?.ended;

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
 import { umount } from '@dsec/linux';
-import { SANDBOX_ID_COUNT, SANDBOX_ID_FIRST, type SpawnFields } from '@dsec/protocol';
+import { PROC_PARTS, SANDBOX_ID_COUNT, SANDBOX_ID_FIRST, type SpawnFields } from '@dsec/protocol';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
 import {
@@ -270,6 +270,53 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
     }
   });
 
+  it('sees files of its own over parts of /proc', async () => {
+    const place = (name: string) => join(world.stateRoot, name);
+    mkdirSync(place('views'));
+    const views = {
+      loadavg: '0.00 0.00 0.00 1/1 1\n',
+      meminfo: 'MemTotal: 65536 kB\n',
+      stat: 'cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n',
+      'sys/kernel/random/boot_id': '11111111-2222-4333-8444-555555555555\n',
+    };
+    const names = Object.keys(views);
+    for (const [name, text] of Object.entries(views)) {
+      writeFileSync(place(`views/${name.replaceAll('/', '-')}`), text);
+    }
+    await spawn((spec) => ({
+      ...spec,
+      mounts: [
+        ...spec.mounts.filter(({ target }) => !names.includes(`${target}`.slice('/proc/'.length))),
+        ...names.map((name) => ({
+          kind: 'bind' as const,
+          target: bytes(`/proc/${name}`),
+          source: bytes(`views/${name.replaceAll('/', '-')}`),
+          flags: 0,
+        })),
+      ],
+    }));
+    for (const [name, text] of Object.entries(views)) {
+      expect(await world.ask(key, `session read /proc/${name}`), name).toBe(text);
+      expect(await world.ask(key, `session write /proc/${name}`), name).toBe(`${EACCES}`);
+    }
+  });
+
+  it('runs on the processors that it is given, and not without one that is there', async () => {
+    const cpus = Uint8Array.of(1);
+    const { pid } = await spawn((spec) => ({ ...spec, cpus }));
+    expect(statusOf(pid).get('Cpus_allowed_list')).toBe('0');
+    expect(await world.ask(key, 'session processors')).toBe('1');
+    await client.kill(key);
+    await client.release(key);
+    const nowhere = new Uint8Array(64);
+    nowhere[63] = 128;
+    await expect(spawn((spec) => ({ ...spec, cpus: nowhere }))).rejects.toMatchObject({
+      code: 'invalid-argument',
+      details: { step: 'processors' },
+    });
+    expect(world.leftovers()).toEqual([]);
+  });
+
   it('never runs in the network of the host', async () => {
     const place = join(world.stateRoot, 'host-net');
     writeFileSync(place, '');
@@ -391,6 +438,28 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
       expect(world.leftovers()).toEqual([]);
     },
   );
+
+  it('is refused when anything that must be covered in /proc is not', async () => {
+    const parts = [...PROC_PARTS.masked, ...PROC_PARTS.guarded, ...PROC_PARTS.given];
+    for (const name of parts.filter((part) => existsSync(`/proc/${part}`))) {
+      const spawning = spawn((s) => ({
+        ...s,
+        mounts: s.mounts.filter(({ target }) => `${target}` !== `/proc/${name}`),
+      }));
+      await expect(spawning, name).rejects.toMatchObject({ details: { step: 'spec:proc' } });
+    }
+  });
+
+  it('may have a procfs of processes alone', async () => {
+    await spawn((s) => ({
+      ...s,
+      mounts: s.mounts
+        .filter(({ target }) => !`${target}`.startsWith('/proc/'))
+        .map((m) => (m.kind === 'proc' ? { ...m, options: [bytes('subset=pid')] } : m)),
+    }));
+    expect(await world.ask(key, 'session read /proc/meminfo')).toBe('error 2');
+    expect(await world.ask(key, 'session read /proc/self/comm')).not.toBe('');
+  });
 
   it('never gets a path out of the state root', async () => {
     for (const source of ['../etc', 'layers/../../etc', '/etc']) {

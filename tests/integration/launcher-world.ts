@@ -31,11 +31,12 @@ import {
   MOUNT_BITS,
   type MountFields,
   NAMESPACE_BITS,
+  PROC_PARTS,
   SANDBOX_ID_COUNT,
   SANDBOX_ID_FIRST,
   type SpawnFields,
 } from '@dsec/protocol';
-import { type Digest, digestOfHex, MIB } from '@dsec/std';
+import { type Digest, type DsecError, digestOfHex, MIB } from '@dsec/std';
 import { openWorkshop } from './erofs-world.ts';
 
 const PROGRAMS = ['dsec-launcher', 'aether', 'launcher_pid1', 'launcher_pinned'].map(
@@ -176,11 +177,19 @@ async function startLauncher(options: StartOptions): Promise<RunningLauncher> {
   const exited: ExitedObject[] = [];
   const onExited = (message: ExitedObject) => exited.push(message);
   const socketPath = join(stateRoot, 'run/launcher.sock');
+  const tryToConnect = () =>
+    connectLauncher({ socketPath, edgeId, epoch, onExited }).catch((error: DsecError) => {
+      if (error.code === 'conflict') throw error;
+      return undefined;
+    });
   const client = await until('the launcher listens', () =>
     child.exitCode === null && child.signalCode === null
-      ? connectLauncher({ socketPath, edgeId, epoch, onExited }).catch(() => undefined)
+      ? tryToConnect()
       : Promise.reject(new Error('the launcher has ended')),
-  );
+  ).catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
   return {
     client,
     process: child,
@@ -217,12 +226,6 @@ export async function mountLayers(client: LauncherClient, layers: readonly TestL
     });
   }
 }
-
-const HIDDEN = [
-  ...['acpi', 'asound', 'kcore', 'keys', 'key-users', 'kmsg', 'kpagecgroup', 'kpagecount'],
-  ...['kpageflags', 'sched_debug', 'scsi', 'timer_list', 'vmallocinfo'],
-];
-const GUARDED = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'];
 
 function sandboxSpec(
   key: ObjectKey,
@@ -298,8 +301,8 @@ function sandboxMounts(base: number): MountFields[] {
     at('tmpfs', '/dev/shm', { sizeBytes: MIB, inodesMax: 64, mode: 0o1777 }),
     at('mqueue', '/dev/mqueue'),
     at('sysfs', '/sys'),
-    ...parts(HIDDEN).map((name) => at('mask', `/proc/${name}`)),
-    ...parts(GUARDED).map((name) => at('readonly', `/proc/${name}`)),
+    ...parts([...PROC_PARTS.masked, ...PROC_PARTS.given]).map((n) => at('mask', `/proc/${n}`)),
+    ...parts(PROC_PARTS.guarded).map((name) => at('readonly', `/proc/${name}`)),
   ];
 }
 

@@ -64,6 +64,31 @@ export const NAMESPACE_BITS = {
 /** Bits of a mount's `flags`. */
 export const MOUNT_BITS = { readonly: 1, nosuid: 2, nodev: 4, noexec: 8 } as const;
 
+/**
+ * Parts of /proc that the launcher wants covered where the kernel has them, unless procfs shows processes
+ * alone (`subset=pid`): `masked` by a mask, `guarded` by a mask or `readonly`, `given` by a mask or a bind.
+ */
+export const PROC_PARTS = {
+  masked: [
+    ...[
+      'acpi',
+      'asound',
+      'buddyinfo',
+      'diskstats',
+      'interrupts',
+      'kcore',
+      'key-users',
+      'keys',
+      'kmsg',
+    ],
+    ...['kpagecgroup', 'kpagecount', 'kpageflags', 'locks', 'modules', 'partitions', 'pressure'],
+    ...['sched_debug', 'schedstat', 'scsi', 'softirqs', 'timer_list', 'vmallocinfo', 'vmstat'],
+    'zoneinfo',
+  ],
+  guarded: ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'],
+  given: ['loadavg', 'meminfo', 'stat'],
+} as const;
+
 const LAYERS_MAX = 64;
 const LIST_BYTES_MAX = 60 * KIB;
 
