@@ -102,6 +102,8 @@ export interface Sandboxes {
   nextSequence(entry: SandboxEntry): number;
   /** The sandbox is in use: its idle time begins again. */
   touch(entry: SandboxEntry): void;
+  /** The exit code of a command has come back; the first one is kept in the sandbox's timings. */
+  noteFirstCommand(entry: SandboxEntry): void;
   /**
    * Ends a sandbox for a reason found outside the lifecycle: `protocol` for an agent that breaks the wire,
    * `agent` for one that cannot be reached. Does nothing to one that ends already.

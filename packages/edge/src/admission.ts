@@ -1,0 +1,147 @@
+/**
+ * Whether a node takes another sandbox. Requests are elastic, so what counts is the real pressure on the
+ * host; only what cannot be taken back once it is given (slots, process ids) is counted by its limit
+ * (THREATS C1, C2). A refusal names the limit, so that placement tries elsewhere.
+ */
+import type { SandboxPlan } from '@dsec/backend';
+import type { EdgeState } from '@dsec/protocol';
+import { type Clock, DsecError, type SandboxId } from '@dsec/std';
+import type { HostProbe, HostSample } from './host-probes.ts';
+
+export interface AdmissionLimits {
+  readonly slotsMax: number;
+  /** Of the host's `pid_max`, given to sandboxes as their limits. */
+  readonly pidsPctMax: number;
+  /** Of the host's memory, kept available. */
+  readonly memoryFreePctMin: number;
+  /** What a sandbox that starts is taken to need until the host shows what it does need. */
+  readonly memoryPerStartBytes: number;
+  /** Of the disk, kept free. */
+  readonly diskFreePctMin: number;
+  readonly cpuPressurePctMax: number;
+  readonly memoryPressurePctMax: number;
+  readonly ioPressurePctMax: number;
+}
+
+/**
+ * Processor time is shared by weight, and a node where some task always waits for it is only busy: its
+ * pressure refuses nothing unless the operator wants it.
+ */
+export const ADMISSION_DEFAULTS: Omit<AdmissionLimits, 'slotsMax'> = {
+  pidsPctMax: 80,
+  memoryFreePctMin: 5,
+  memoryPerStartBytes: 16 * 2 ** 20,
+  diskFreePctMin: 10,
+  cpuPressurePctMax: 100,
+  memoryPressurePctMax: 40,
+  ioPressurePctMax: 95,
+};
+
+export interface Admission {
+  /** Throws `overloaded`; its details name the `limit`, what is `used` and the `max`. */
+  check(plan: Pick<SandboxPlan, 'limits'>): void;
+  /** From its intent on. */
+  add(id: SandboxId, plan: Pick<SandboxPlan, 'limits'>): void;
+  /** It runs: what it needs shows in what the host has left. */
+  started(id: SandboxId): void;
+  /** Nothing of it is left. */
+  remove(id: SandboxId): void;
+  load(): EdgeState['load'];
+}
+
+/** A sample of the host is good for this long. */
+const SAMPLE_MS = 250;
+
+interface Refusal {
+  readonly limit: string;
+  readonly used: number;
+  readonly max: number;
+}
+
+export function createAdmission(
+  limits: AdmissionLimits,
+  probe: HostProbe,
+  clock: Clock,
+): Admission {
+  const held = new Map<SandboxId, number>();
+  const starting = new Set<SandboxId>();
+  let pidsGiven = 0;
+  let sample: HostSample | undefined;
+  let takenMs = 0;
+
+  const host = (): HostSample => {
+    const nowMs = clock.monotonicMs();
+    if (sample === undefined || nowMs - takenMs >= SAMPLE_MS) [sample, takenMs] = [probe(), nowMs];
+    return sample;
+  };
+  const refusal = (pidsMax: number): Refusal | undefined => {
+    const now = host();
+    const memoryMin = (now.memoryTotalBytes * limits.memoryFreePctMin) / 100;
+    const memoryAsked = (starting.size + 1) * limits.memoryPerStartBytes;
+    const diskMin = (now.diskTotalBytes * limits.diskFreePctMin) / 100;
+    const rows: Refusal[] = [
+      { limit: 'slots', used: held.size + 1, max: limits.slotsMax },
+      { limit: 'pids', used: pidsGiven + pidsMax, max: (now.pidMax * limits.pidsPctMax) / 100 },
+      {
+        limit: 'memory',
+        used: memoryAsked,
+        max: Math.max(0, now.memoryAvailableBytes - memoryMin),
+      },
+      { limit: 'disk', used: diskMin, max: now.diskAvailableBytes },
+      { limit: 'cpu-pressure', used: now.cpuPressurePct ?? 0, max: limits.cpuPressurePctMax },
+      {
+        limit: 'memory-pressure',
+        used: now.memoryPressurePct ?? 0,
+        max: limits.memoryPressurePctMax,
+      },
+      { limit: 'io-pressure', used: now.ioPressurePct ?? 0, max: limits.ioPressurePctMax },
+    ];
+    return rows.find(({ used, max }) => used > max);
+  };
+
+  return {
+    check(plan) {
+      const refused = refusal(plan.limits.pidsMax);
+      if (refused === undefined) return;
+      throw new DsecError('overloaded', `the node takes no more: ${refused.limit}`, {
+        details: { ...refused },
+      });
+    },
+    add(id, plan) {
+      held.set(id, plan.limits.pidsMax);
+      starting.add(id);
+      pidsGiven += plan.limits.pidsMax;
+    },
+    started: (id) => {
+      starting.delete(id);
+    },
+    remove(id) {
+      pidsGiven -= held.get(id) ?? 0;
+      held.delete(id);
+      starting.delete(id);
+    },
+    load: () => loadOf(host(), refusal(0), pidsGiven),
+  };
+}
+
+function loadOf(
+  now: HostSample,
+  refused: Refusal | undefined,
+  pidsGiven: number,
+): EdgeState['load'] {
+  const { cpuPressurePct, memoryPressurePct, ioPressurePct } = now;
+  return {
+    admitting: refused === undefined,
+    ...(refused === undefined
+      ? {}
+      : { refusal: `${refused.limit}: ${Math.round(refused.used)} of ${Math.round(refused.max)}` }),
+    cpuCount: now.cpuCount,
+    memoryTotalBytes: now.memoryTotalBytes,
+    memoryAvailableBytes: now.memoryAvailableBytes,
+    diskAvailableBytes: now.diskAvailableBytes,
+    pidsAvailable: Math.max(0, now.pidMax - Math.max(now.pidsUsed, pidsGiven)),
+    ...(cpuPressurePct === undefined ? {} : { cpuPressurePct }),
+    ...(memoryPressurePct === undefined ? {} : { memoryPressurePct }),
+    ...(ioPressurePct === undefined ? {} : { ioPressurePct }),
+  };
+}

@@ -1,0 +1,136 @@
+/** From a request to a sandbox whose creation is under way: settled, admitted, and in the journal. */
+import type { BackendReport } from '@dsec/backend';
+import type { ResolvedEnvironment } from '@dsec/layers';
+import type { SandboxCreate } from '@dsec/protocol';
+import {
+  DsecError,
+  type EdgeId,
+  newSandboxId,
+  parseSandboxId,
+  type Random,
+  type SandboxId,
+  type ShardId,
+} from '@dsec/std';
+import { crashPoint } from '../crash-point.ts';
+import type { Idempotency } from '../journal/idempotency.ts';
+import type { SandboxRow } from '../journal/sandbox-table.ts';
+import type { KeyedContext } from '../operation.ts';
+import { checkCreate, type NodePolicy, type SettledSandbox, settleSpec } from '../settle-spec.ts';
+import { startCreation, throwIfNeverBorn } from './birth.ts';
+import type { Deadlines } from './deadlines.ts';
+import type { Ends } from './end.ts';
+import { orAborted } from './lane.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import type { LifecycleParts } from './parts.ts';
+
+/** Names to layers. */
+export interface EnvironmentSource {
+  /** The layers of a named environment; `not-found`. */
+  layersOf(name: string): Promise<readonly string[]>;
+  resolve(refs: readonly string[]): Promise<ResolvedEnvironment>;
+}
+
+export interface CreationOptions {
+  readonly edgeId: EdgeId;
+  readonly shardId: ShardId;
+  readonly random: Random;
+  readonly idempotency: Idempotency;
+  readonly environments: EnvironmentSource;
+  readonly policy: NodePolicy;
+  readonly report: BackendReport;
+}
+
+export interface CreateContext extends KeyedContext {
+  /** Of the ticket, where an apiserver has chosen it. */
+  readonly sandboxId?: SandboxId | undefined;
+}
+
+/** See `Lifecycle.create`. */
+export function createCreation(
+  parts: LifecycleParts,
+  options: CreationOptions,
+  followers: { readonly ends: Ends; readonly deadlines: Deadlines },
+): (request: SandboxCreate, context: CreateContext) => Promise<LiveSandbox> {
+  const { registry, clock } = parts;
+  const begin = (settled: SettledSandbox, context: CreateContext, requestedMs: number) => {
+    const { key } = settled.plan;
+    parts.admission.check(settled.plan);
+    const slot = parts.slots.next();
+    const row = rowOf(settled, slot, context, parts, clock.monotonicMs() - requestedMs);
+    const sandbox = registry.insert(row, slot);
+    parts.slots.taken(slot);
+    parts.journal.afterCommit(() => {
+      crashPoint('create.after-intent');
+      parts.admission.add(key.id, sandbox.plan);
+      sandbox.requestedMonotonicMs = requestedMs;
+      startCreation(sandbox, parts, followers);
+    });
+    return key.id;
+  };
+  return async (request, context) => {
+    const requestedMs = clock.monotonicMs();
+    const { caller, idempotencyKey: key, requestDigest } = context;
+    const { id } = await options.idempotency.run(
+      { caller, route: 'createSandbox', key },
+      requestDigest,
+      async () => {
+        parts.closing.throwIfAborted();
+        const settled = await settle(request, context, options);
+        parts.admission.check(settled.plan);
+        crashPoint('create.before-intent');
+        return () => begin(settled, context, requestedMs);
+      },
+    );
+    const sandbox = registry.get(id as SandboxId);
+    if (request.waitFor !== 'allocated' && sandbox.state === 'creating') {
+      await orAborted(sandbox.born ?? Promise.resolve(), context.signal);
+    }
+    throwIfNeverBorn(sandbox);
+    return sandbox;
+  };
+}
+
+async function settle(
+  create: SandboxCreate,
+  context: CreateContext,
+  options: CreationOptions,
+): Promise<SettledSandbox> {
+  const { environments, report: backend, policy } = options;
+  checkCreate(create, backend);
+  const refs = create.layers ?? (await environments.layersOf(create.environment ?? ''));
+  const environment = await environments.resolve(refs);
+  const id = sandboxIdOf(context.sandboxId, options);
+  return settleSpec({ id, create, caller: context.caller, environment, backend, policy });
+}
+
+function sandboxIdOf(given: SandboxId | undefined, options: CreationOptions): SandboxId {
+  const { shardId, edgeId, random } = options;
+  if (given === undefined) return newSandboxId(shardId, edgeId, random);
+  const { shard, edge } = parseSandboxId(given);
+  if (shard === shardId && edge === edgeId) return given;
+  throw new DsecError('invalid-argument', `the sandbox id ${given} is of another edge`);
+}
+
+function rowOf(
+  settled: SettledSandbox,
+  slot: number,
+  { caller }: CreateContext,
+  { clock, journal }: LifecycleParts,
+  allocatedMs: number,
+): SandboxRow {
+  const { spec, layers, plan, defaults, ttl } = settled;
+  const { project, principal } = caller;
+  const bootMs = clock.bootMs();
+  return {
+    ...{ id: plan.key.id, bootId: journal.bootId, state: 'creating', revision: 1 },
+    fixed: {
+      ...{ project, principal, job: spec.job as SandboxRow['fixed']['job'], spec, layers },
+      ...{ plan: { ...plan, slot }, defaults, createdAtMs: clock.wallMs() },
+    },
+    moving: {
+      ...{ generation: plan.key.generation, ttl, timings: { allocatedMs } },
+      lifetimeEndsBootMs: ttl.lifetimeMs === undefined ? undefined : bootMs + ttl.lifetimeMs,
+    },
+    ...{ sequenceReserved: 0, lastUsedBootMs: bootMs },
+  };
+}

@@ -1,0 +1,52 @@
+import { DsecError } from '@dsec/std';
+
+/** Changes of one sandbox, one after another. */
+export interface Lane {
+  /** Runs `work` when everything before it is done. Throws `overloaded` when too much waits. */
+  run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Aborts what runs and what waits, with this reason. What comes later is not touched. */
+  interrupt(reason: DsecError): void;
+  /** Resolves when nothing of what was there at the call runs or waits. */
+  idle(): Promise<void>;
+}
+
+const WAITING_MAX = 64;
+
+export function createLane(): Lane {
+  let tail: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  let controller = new AbortController();
+  return {
+    run(work) {
+      if (waiting >= WAITING_MAX) {
+        throw new DsecError('overloaded', `${waiting} changes of the sandbox wait already`);
+      }
+      const { signal } = controller;
+      waiting += 1;
+      const result = tail.then(() => {
+        signal.throwIfAborted();
+        return work(signal);
+      });
+      tail = result.catch(() => undefined).then(() => (waiting -= 1));
+      return result;
+    },
+    interrupt(reason) {
+      controller.abort(reason);
+      controller = new AbortController();
+    },
+    async idle() {
+      await tail;
+    },
+  };
+}
+
+/** The outcome of work that goes on by itself, or the reason why its watcher no longer cares. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

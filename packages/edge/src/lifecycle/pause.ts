@@ -1,0 +1,92 @@
+/**
+ * Pause and resume: the intent is durable before the sandbox is touched, and has a deadline after which it
+ * is undone, by this edge or by the next one (I8).
+ */
+import { asDsecError, DsecError, isEndState } from '@dsec/std';
+import { startDeadline } from '@dsec/transport';
+import { crashPoint } from '../crash-point.ts';
+import type { Ends } from './end.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import type { LifecycleParts } from './parts.ts';
+
+export interface Pauses {
+  /** Resolves when it is paused; at once when it is so. `freeze-timeout`, then it runs on. */
+  pause(sandbox: LiveSandbox): Promise<void>;
+  /** Resolves when it runs; at once when it does. */
+  resume(sandbox: LiveSandbox): Promise<void>;
+  /** Undoes a change that an earlier edge began. */
+  undo(sandbox: LiveSandbox): Promise<void>;
+}
+
+export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
+  const { registry, backend, times } = parts;
+
+  const within = async (
+    ms: number,
+    signal: AbortSignal,
+    work: (s: AbortSignal) => Promise<void>,
+  ) => {
+    const deadline = startDeadline(ms, signal);
+    try {
+      await work(deadline.signal);
+    } finally {
+      deadline.stop();
+    }
+  };
+  /** Thaws what may be frozen; a sandbox that cannot be thawed is over. */
+  const thaw = async (sandbox: LiveSandbox, signal: AbortSignal) => {
+    try {
+      await within(times.resumeMs, signal, (s) => backend.resume(sandbox.key, s));
+    } catch (thrown) {
+      const error = asDsecError(thrown);
+      signal.throwIfAborted();
+      if (error.code !== 'state-conflict') ends.fail(sandbox, 'backend-failed', error);
+    }
+    if (!signal.aborted && !isEndState(sandbox.state)) registry.change(sandbox, 'running');
+  };
+
+  const pause = async (sandbox: LiveSandbox, signal: AbortSignal) => {
+    if (sandbox.state === 'paused') return;
+    registry.change(sandbox, 'pausing');
+    crashPoint('pause.after-intent');
+    try {
+      await within(times.pauseMs, signal, (s) => backend.pause(sandbox.key, s));
+    } catch (thrown) {
+      if (!signal.aborted) await thaw(sandbox, signal);
+      throw thrown;
+    }
+    crashPoint('pause.after-backend');
+    registry.change(sandbox, 'paused');
+    crashPoint('pause.after-paused');
+  };
+  const resume = async (sandbox: LiveSandbox, signal: AbortSignal) => {
+    if (sandbox.state === 'running') return;
+    registry.change(sandbox, 'resuming');
+    crashPoint('resume.after-intent');
+    try {
+      await within(times.resumeMs, signal, (s) => backend.resume(sandbox.key, s));
+    } catch (thrown) {
+      if (!signal.aborted) registry.change(sandbox, 'paused');
+      throw thrown;
+    }
+    crashPoint('resume.after-backend');
+    registry.touch(sandbox);
+    registry.change(sandbox, 'running');
+    crashPoint('resume.after-running');
+  };
+
+  return {
+    pause: (sandbox) => sandbox.lane.run((signal) => pause(sandbox, signal)),
+    resume: (sandbox) => sandbox.lane.run((signal) => resume(sandbox, signal)),
+    undo: (sandbox) => sandbox.lane.run((signal) => thaw(sandbox, signal)),
+  };
+}
+
+/** Why an operation that needs a running sandbox cannot be done. */
+export function notRunning(sandbox: LiveSandbox): DsecError {
+  const { state, endReason } = sandbox;
+  const why = endReason === undefined ? state : `${state} (${endReason})`;
+  return new DsecError('state-conflict', `the sandbox is ${why}`, {
+    details: { state, ...(endReason === undefined ? {} : { endReason }) },
+  });
+}

@@ -1,0 +1,65 @@
+/**
+ * What makes a sandbox, in order. Each step can be undone by name alone, whether it was done, half done or
+ * not at all (I1): so the end of a sandbox is every step undone in reverse, no matter how far its creation
+ * came or which edge made it. A step to come (network, policy) is a row here.
+ */
+import type { SandboxRuntime } from '@dsec/backend';
+import { type CrashPoint, crashPoint } from '../crash-point.ts';
+import type { LiveSandbox } from './live-sandbox.ts';
+import type { LifecycleParts } from './parts.ts';
+
+export interface Draft {
+  runtime?: SandboxRuntime;
+}
+
+export interface Step {
+  readonly name: string;
+  readonly crash: CrashPoint;
+  make(
+    sandbox: LiveSandbox,
+    draft: Draft,
+    parts: LifecycleParts,
+    signal: AbortSignal,
+  ): Promise<void>;
+  unmake(sandbox: LiveSandbox, parts: LifecycleParts): Promise<void>;
+}
+
+export const STEPS: readonly Step[] = [
+  {
+    name: 'backend',
+    crash: 'create.after-backend',
+    async make({ plan }, draft, { backend }, signal) {
+      draft.runtime = await backend.create(plan, signal);
+    },
+    unmake: ({ key }, { backend }) => backend.stop(key),
+  },
+  {
+    name: 'agent',
+    crash: 'create.after-hello',
+    async make({ key }, _draft, { agents }, signal) {
+      await agents.connect(key, signal);
+    },
+    async unmake({ key }, { agents }) {
+      agents.drop(key);
+    },
+  },
+];
+
+export async function makeSandbox(
+  sandbox: LiveSandbox,
+  parts: LifecycleParts,
+  signal: AbortSignal,
+): Promise<SandboxRuntime | undefined> {
+  const draft: Draft = {};
+  for (const step of STEPS) {
+    signal.throwIfAborted();
+    await step.make(sandbox, draft, parts, signal);
+    crashPoint(step.crash);
+  }
+  return draft.runtime;
+}
+
+/** Rejects with the first step that could not be undone; those after it, which it rests on, stay. */
+export async function unmakeSandbox(sandbox: LiveSandbox, parts: LifecycleParts): Promise<void> {
+  for (const step of [...STEPS].reverse()) await step.unmake(sandbox, parts);
+}
