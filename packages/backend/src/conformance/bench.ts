@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Duplex } from 'node:stream';
+import type { SandboxLimits } from '@dsec/protocol';
 import {
   createSeededRandom,
   DsecError,
@@ -31,7 +32,8 @@ export interface Bench {
   /** Ends that the present and earlier backends have told. */
   readonly exits: readonly SandboxExit[];
   plan(changes?: Partial<SandboxPlan>): SandboxPlan;
-  start(changes?: Partial<SandboxPlan>): Promise<Started>;
+  /** Limits that are not named are those of the harness. */
+  start(changes?: Partial<SandboxPlan>, limits?: SandboxLimits): Promise<Started>;
   /** `cutAfterBytes`: the connection is lost when so many bytes have come. */
   connect(plan: SandboxPlan, options?: { cutAfterBytes?: number }): Promise<AgentLink>;
   reopen(): Promise<Backend>;
@@ -69,8 +71,9 @@ export async function runOnBench(
       plans.push(plan);
       return plan;
     },
-    async start(changes) {
-      const plan = bench.plan(changes);
+    async start(changes, limits) {
+      const usual = bench.plan(changes);
+      const plan = { ...usual, limits: { ...usual.limits, ...limits } };
       const runtime = await backend.create(plan);
       return { plan, key: plan.key, runtime, link: await bench.connect(plan) };
     },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { newExecId } from '@dsec/std';
+import { MIB, newExecId } from '@dsec/std';
 import { type ConformanceTest, refused, until } from './bench.ts';
 import { createFollower, execFields, run, sha256 } from './command-run.ts';
 
@@ -92,7 +92,7 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
   },
 
   'many commands at a time': async (bench) => {
-    const { link } = await bench.start();
+    const { link } = await bench.start({}, { pidsMax: 4096, memoryBytes: 512 * MIB });
     const count = bench.isLong ? 200 : 50;
     const results = await Promise.all(
       Array.from({ length: count }, async (_, i) => {
@@ -173,8 +173,8 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     const { key, link } = await bench.start();
     await run(link, bench.commands.exit(0));
     const { pids } = await bench.backend.stats(key);
-    const follower = createFollower(execFields(bench.commands.tree()));
     const fields = execFields(bench.commands.tree(), { timeoutMs: LONG_MS });
+    const follower = createFollower(fields);
     const stream = follower.open(link);
     await stream.send('exec-start', fields);
     const ending = follower.toEnd(stream);

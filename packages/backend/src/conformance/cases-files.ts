@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { FileAttributesFields } from '@dsec/protocol';
+import { MIB } from '@dsec/std';
 import type { AgentLink } from '../agent/index.ts';
 import { type ConformanceTest, refused } from './bench.ts';
 import { run } from './command-run.ts';
@@ -19,7 +20,7 @@ export const fileCases: Readonly<Record<string, ConformanceTest>> = {
   },
 
   'a directory page by page, each name once': async (bench) => {
-    const { link } = await bench.start();
+    const { link } = await bench.start({}, { inodesMax: 40_000, diskBytes: 256 * MIB });
     const count = bench.isLong ? 20_000 : 2500;
     const path = Buffer.from('/tmp/wide');
     await link.request('file-mkdir', { path, createParents: false });

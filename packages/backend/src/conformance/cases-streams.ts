@@ -62,9 +62,7 @@ async function followThroughLosses(
     try {
       const link = await bench.connect(plan, { cutAfterBytes });
       if (isKnown) {
-        const result = await follower.attach(link);
-        await link.request('session-close', { sessionId: 'none' }).catch(() => {});
-        return { result, losses };
+        return { result: await follower.attach(link), losses };
       }
       const stream = follower.open(link);
       await stream.send('exec-start', fields);

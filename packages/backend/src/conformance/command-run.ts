@@ -144,7 +144,7 @@ function gather(): Gathered {
   return { hash: createHash('sha256'), parts: [], bytes: 0 };
 }
 
-/** Bytes at their place: the stream has refused gaps and overlaps already, also those of another connection. */
+/** Bytes at their place, also where the connection is another one. */
 function add(output: Gathered, offset: number, data: Uint8Array): void {
   if (offset !== output.bytes) throw new Error(`bytes at ${offset}, expected ${output.bytes}`);
   output.hash.update(data);

@@ -23,7 +23,7 @@ export interface ConformanceCommands {
   sleep(ms: number): readonly string[];
   /** Prints `early` and ends with the code; a child goes on for minutes and holds both outputs open. */
   holdOutputs(code: number): readonly string[];
-  /** Prints `grown` when several processes run for minutes, in sessions of their own, none heeding SIGTERM. */
+  /** Prints `grown` when several processes run for minutes, in sessions of their own, deaf to SIGTERM. */
   tree(): readonly string[];
   /** Takes memory without end. */
   fillMemory(): readonly string[];

@@ -40,9 +40,7 @@ export function createAgentLink(
   time: RunningTime,
 ): AgentLink {
   const streams = new Map<number, StreamOwner>();
-  const ready = new Set<number>();
   let sequence = 0;
-  let isPumping = false;
   let isClosed = false;
 
   const send = (stream: number, frame: Outgoing) => {
@@ -52,31 +50,8 @@ export function createAgentLink(
   const put = (stream: number, frame: Outgoing) => {
     if (!isClosed) send(stream, frame).catch(fail);
   };
-  /** One frame of each stream in turn, as fast as the connection takes them. */
-  const pump = async () => {
-    if (isPumping) return;
-    isPumping = true;
-    try {
-      // What became ready in the same turn goes together.
-      await undefined;
-      for (const stream of ready) {
-        await time.thawed();
-        ready.delete(stream);
-        const frame = isClosed ? undefined : streams.get(stream)?.produce();
-        if (frame === undefined) continue;
-        ready.add(stream);
-        await send(stream, frame);
-      }
-    } catch (thrown) {
-      fail(thrown);
-    } finally {
-      isPumping = false;
-    }
-  };
   const drop = () => {
-    if (isClosed) return;
     isClosed = true;
-    ready.clear();
     const owners = [...streams.values()];
     streams.clear();
     for (const owner of owners) owner.detached();
@@ -85,6 +60,13 @@ export function createAgentLink(
     drop();
     channel.close(asDsecError(thrown));
   };
+  const pump = createPump(async (stream) => {
+    await time.thawed();
+    const frame = streams.get(stream)?.produce();
+    if (frame === undefined) return false;
+    await send(stream, frame);
+    return true;
+  }, fail);
   void channel.closed.then(drop);
   return {
     epoch,
@@ -94,14 +76,9 @@ export function createAgentLink(
     hasStream: (number) => streams.has(number),
     owner: (number) => streams.get(number),
     open: (number, owner) => void streams.set(number, owner),
-    leave(number) {
-      streams.delete(number);
-      ready.delete(number);
-    },
+    leave: (number) => void streams.delete(number),
     markReady(number) {
-      if (isClosed || !streams.has(number)) return;
-      ready.add(number);
-      void pump();
+      if (streams.has(number)) pump(number);
     },
     put,
     putError: (stream, error) => put(stream, errorFrame(error)),
@@ -113,6 +90,34 @@ export function createAgentLink(
         () => {},
       );
     },
+  };
+}
+
+/** Lets each ready stream send one frame in turn; `send` says whether there may be more. */
+function createPump(
+  send: (stream: number) => Promise<boolean>,
+  fail: (thrown: unknown) => void,
+): (stream: number) => void {
+  const ready = new Set<number>();
+  let isPumping = false;
+  const pump = async () => {
+    isPumping = true;
+    try {
+      // What becomes ready in the same turn goes together.
+      await undefined;
+      for (const stream of ready) {
+        ready.delete(stream);
+        if (await send(stream)) ready.add(stream);
+      }
+    } catch (thrown) {
+      fail(thrown);
+    } finally {
+      isPumping = false;
+    }
+  };
+  return (stream) => {
+    ready.add(stream);
+    if (!isPumping) void pump();
   };
 }
 

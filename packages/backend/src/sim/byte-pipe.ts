@@ -18,7 +18,7 @@ export interface BytePipe {
 
 const BUFFER_BYTES = 64 * KIB;
 
-/** A connection in memory, with backpressure. When one end is destroyed the other one is lost, as a socket. */
+/** A connection in memory, with backpressure. An end that is destroyed breaks the other one, as a socket. */
 export function createBytePipe(clock: Clock, faults: PipeFaults = {}): BytePipe {
   const host = createEnd();
   const agent = createEnd();

@@ -16,94 +16,110 @@ export interface Inlet {
   answer(): InletAnswer | undefined;
   readonly taken: number;
   readonly credit: number;
-  readonly isEnded: boolean;
 }
 
-interface Reader {
-  resolve(bytes: Uint8Array | undefined): void;
+type Reader = (bytes: Uint8Array | undefined) => void;
+
+interface Pipe {
+  readonly waiting: Uint8Array[];
+  readonly readers: Reader[];
+  /** Came from the host, went to readers, was acknowledged, may come. */
+  taken: number;
+  used: number;
+  acknowledged: number;
+  credit: number;
+  ended: boolean;
+  closed: boolean;
 }
 
 /** `isOpen` false: at its end from the start. `onAnswer` says that something is owed. */
 export function createInlet(isOpen: boolean, onAnswer: () => void): Inlet {
-  const waiting: Uint8Array[] = [];
-  const readers: Reader[] = [];
-  let taken = 0;
-  let used = 0;
-  let acknowledged = 0;
-  let credit = isOpen ? WINDOW_BYTES_MIN : 0;
-  let ended = !isOpen;
-  let closed = false;
-
-  const owesAck = () =>
-    taken - acknowledged >= WINDOW_BYTES_MIN / 2 || (ended && taken > acknowledged);
-  const owesCredit = () => !ended && used + WINDOW_BYTES_MIN - credit >= WINDOW_BYTES_MIN / 2;
-  const serve = () => {
-    while (readers.length > 0) {
-      const bytes = waiting.shift();
-      if (bytes === undefined && !ended) return;
-      used += bytes?.byteLength ?? 0;
-      readers.shift()?.resolve(bytes);
-    }
+  const pipe: Pipe = {
+    waiting: [],
+    readers: [],
+    taken: 0,
+    used: 0,
+    acknowledged: 0,
+    credit: isOpen ? WINDOW_BYTES_MIN : 0,
+    ended: !isOpen,
+    closed: false,
   };
   const settle = () => {
-    serve();
-    if (owesAck() || owesCredit()) onAnswer();
-  };
-  const drop = () => {
-    used = taken;
-    waiting.length = 0;
+    serve(pipe);
+    if (owesAck(pipe) || owesCredit(pipe)) onAnswer();
   };
   return {
     take(offset, bytes, end) {
-      if (ended || offset !== taken || taken + bytes.byteLength > credit) {
+      if (pipe.ended || offset !== pipe.taken || pipe.taken + bytes.byteLength > pipe.credit) {
         throw new DsecError('protocol', `input of ${bytes.byteLength} bytes at ${offset}`);
       }
-      taken += bytes.byteLength;
-      ended = end;
-      if (bytes.byteLength > 0) waiting.push(bytes);
-      if (closed) drop();
+      pipe.taken += bytes.byteLength;
+      pipe.ended = end;
+      if (bytes.byteLength > 0) pipe.waiting.push(bytes);
       settle();
     },
-    read(signal) {
-      return new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason);
-        const onAbort = () => {
-          readers.splice(readers.indexOf(reader), 1);
-          reject(signal?.reason);
-        };
-        const reader: Reader = {
-          resolve(bytes) {
-            signal?.removeEventListener('abort', onAbort);
-            resolve(bytes);
-          },
-        };
-        signal?.addEventListener('abort', onAbort, { once: true });
-        readers.push(reader);
-        settle();
-      });
+    async read(signal) {
+      signal?.throwIfAborted();
+      const next = readNext(pipe, signal);
+      settle();
+      return next;
     },
     close() {
-      closed = true;
-      drop();
+      pipe.closed = true;
       settle();
     },
-    answer() {
-      if (owesAck()) {
-        acknowledged = taken;
-        return { type: 'ack', offset: taken };
-      }
-      if (!owesCredit()) return undefined;
-      credit = used + WINDOW_BYTES_MIN;
-      return { type: 'credit', offset: credit };
-    },
+    answer: () => takeAnswer(pipe),
     get taken() {
-      return taken;
+      return pipe.taken;
     },
     get credit() {
-      return credit;
-    },
-    get isEnded() {
-      return ended;
+      return pipe.credit;
     },
   };
+}
+
+function owesAck({ taken, acknowledged, ended }: Pipe): boolean {
+  const bytes = taken - acknowledged;
+  return bytes >= WINDOW_BYTES_MIN / 2 || (ended && bytes > 0);
+}
+
+function owesCredit({ used, credit, ended }: Pipe): boolean {
+  return !ended && used + WINDOW_BYTES_MIN - credit >= WINDOW_BYTES_MIN / 2;
+}
+
+function takeAnswer(pipe: Pipe): InletAnswer | undefined {
+  if (owesAck(pipe)) {
+    pipe.acknowledged = pipe.taken;
+    return { type: 'ack', offset: pipe.taken };
+  }
+  if (!owesCredit(pipe)) return undefined;
+  pipe.credit = pipe.used + WINDOW_BYTES_MIN;
+  return { type: 'credit', offset: pipe.credit };
+}
+
+function serve(pipe: Pipe): void {
+  const { waiting, readers } = pipe;
+  while (readers.length > 0 && (waiting.length > 0 || pipe.ended)) {
+    const bytes = waiting.shift();
+    pipe.used += bytes?.byteLength ?? 0;
+    readers.shift()?.(bytes);
+  }
+  if (!pipe.closed) return;
+  pipe.used = pipe.taken;
+  waiting.length = 0;
+}
+
+function readNext(pipe: Pipe, signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      pipe.readers.splice(pipe.readers.indexOf(reader), 1);
+      reject(signal?.reason);
+    };
+    const reader: Reader = (bytes) => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve(bytes);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    pipe.readers.push(reader);
+  });
 }

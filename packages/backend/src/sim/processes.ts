@@ -123,38 +123,17 @@ function startProcess(
   table.lastPid += 1;
   const pid = table.lastPid;
   const life = new AbortController();
-  const handlers = new Map<number, (() => void) | undefined>();
-  let resume: (() => void) | undefined;
-  let stopped: Promise<void> | undefined;
-  let ownBytes = 0;
-
   let killedBy: number | undefined;
-  const kill = (number: number) => {
+  const signals = createSignals((number) => {
     killedBy ??= number;
     life.abort(new DsecError('cancelled', `process ${pid} was killed by signal ${killedBy}`));
-  };
-  const signal = (number: number) => {
-    if (number === SIGCONT || number === SIGKILL) {
-      resume?.();
-      stopped = undefined;
-    }
-    if (handlers.has(number) && !ABSOLUTE.has(number)) return handlers.get(number)?.();
-    if (number === SIGCONT || IGNORED_BY_DEFAULT.has(number)) return;
-    if (!STOPPING.has(number)) return kill(number);
-    stopped ??= new Promise((resolve) => {
-      resume = resolve;
-    });
-  };
+  });
   const step = async () => {
-    await unlessAborted(stopped, life.signal);
+    await unlessAborted(signals.continued(), life.signal);
     await unlessAborted(table.time.thawed(), life.signal);
     life.signal.throwIfAborted();
   };
-  const take = (bytes: number) => {
-    ownBytes += bytes;
-    table.memoryBytes += bytes;
-    table.memoryPeakBytes = Math.max(table.memoryPeakBytes, table.memoryBytes);
-  };
+  const memory = createMemory(table);
   const system: ProcessSystem = {
     pid,
     killed: life.signal,
@@ -167,23 +146,17 @@ function startProcess(
       await table.time.sleep(ms, life.signal);
       await step();
     },
-    onSignal: (number, handler) => handlers.set(number, handler),
+    onSignal: signals.handle,
     async raise(number) {
-      signal(number);
+      signals.deliver(number);
       await step();
     },
     async allocate(bytes) {
-      if (table.memoryBytes + bytes > table.memoryBytesMax) {
-        table.oomKills += 1;
-        kill(SIGKILL);
-      } else {
-        take(bytes);
-      }
+      if (!memory.take(bytes)) signals.deliver(SIGKILL);
       await step();
     },
   };
   const run = async (): Promise<ProcessEnd> => {
-    take(PROCESS_BYTES);
     try {
       await step();
       const exitCode = await body(system);
@@ -195,13 +168,64 @@ function startProcess(
       if (thrown instanceof DsecError) return { exitCode: 1 };
       throw thrown;
     } finally {
-      table.memoryBytes -= ownBytes;
+      memory.free();
       table.living.delete(process);
       tree.delete(process);
     }
   };
-  const process: SimProcess = { pid, name, signal, ended: Promise.resolve().then(run) };
+  const ended = Promise.resolve().then(run);
+  const process: SimProcess = { pid, name, signal: signals.deliver, ended };
   table.living.add(process);
   tree.add(process);
   return process;
+}
+
+/** What a process holds. Taking more than the sandbox may have fails, and counts. */
+function createMemory(table: Table) {
+  let ownBytes = 0;
+  const take = (bytes: number): boolean => {
+    if (table.memoryBytes + bytes > table.memoryBytesMax) {
+      table.oomKills += 1;
+      return false;
+    }
+    ownBytes += bytes;
+    table.memoryBytes += bytes;
+    table.memoryPeakBytes = Math.max(table.memoryPeakBytes, table.memoryBytes);
+    return true;
+  };
+  take(PROCESS_BYTES);
+  return {
+    take,
+    free() {
+      table.memoryBytes -= ownBytes;
+    },
+  };
+}
+
+/** Signals with their default actions of Linux. */
+function createSignals(kill: (number: number) => void) {
+  const handlers = new Map<number, (() => void) | undefined>();
+  let stopped: Promise<void> | undefined;
+  let resume = () => {};
+  return {
+    handle: (number: number, handler: (() => void) | undefined) =>
+      void handlers.set(number, handler),
+    /** While it is stopped: resolves when it goes on. */
+    continued: () => stopped,
+    deliver(number: number): void {
+      if (number === SIGCONT || number === SIGKILL) {
+        stopped = undefined;
+        resume();
+      }
+      if (handlers.has(number) && !ABSOLUTE.has(number)) {
+        handlers.get(number)?.();
+      } else if (STOPPING.has(number)) {
+        stopped ??= new Promise((resolve) => {
+          resume = resolve;
+        });
+      } else if (number !== SIGCONT && !IGNORED_BY_DEFAULT.has(number)) {
+        kill(number);
+      }
+    },
+  };
 }
