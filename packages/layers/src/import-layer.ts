@@ -33,10 +33,11 @@ export interface ImportLayerOptions {
 /**
  * Makes a layer of a source and gives it a name. The work runs in a process of its own; temporary space
  * is the new blob and its metadata, in the store. Importing the same thing again, or in two processes at
- * once, gives the same layer once, and repairs what of it is damaged in the store. Errors: `import-invalid`, `import-limit`; `already-exists` when the
- * version names something else; `storage-full`, `permission-denied`, `cancelled`. After any of them, and
- * after a crash of the worker, nothing of the import is left; after a crash of this process too, the next
- * import or `sweepStages` removes what is.
+ * once, gives the same layer once, and repairs what of it is damaged in the store. Errors:
+ * `import-invalid`, `import-limit`; `already-exists` when the version names something else;
+ * `storage-full`, `permission-denied`, `cancelled`; `overloaded` when the worker was killed for want of
+ * memory. After any of them, and after a crash of the worker, nothing of the import is left; after a crash
+ * of this process too, the next import or `sweepStages` removes what is.
  */
 export async function importLayer(options: ImportLayerOptions): Promise<ImportedLayer> {
   const { store, kind, name, version, source, signal, onProgress } = options;

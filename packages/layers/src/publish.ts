@@ -69,7 +69,8 @@ export interface Published {
 }
 
 /**
- * Publishes a built layer, whose blob data is already in the stage, and names it. `already-exists` when the ref means something else; nothing is published then.
+ * Publishes a built layer, whose blob data is already in the stage, and names it. `already-exists` when
+ * the ref means something else; nothing is published then.
  */
 export async function publishLayer(
   store: LayerStore,

@@ -65,7 +65,7 @@ describe('sweepStages', () => {
     expect(await readdir(directory)).toEqual(['a-planted']);
   });
 
-  it('goes by the lock where the time of a stage is far ahead, as after a clock that was set back', async () => {
+  it('goes by the lock where a stage is dated far ahead, as after a clock was set back', async () => {
     const directory = await temporaryDirectory();
     await mkdir(join(directory, 'dead'));
     await writeFile(join(directory, 'dead', 'owner'), '');
