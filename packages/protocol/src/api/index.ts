@@ -24,6 +24,7 @@ export {
   type RouteEffect,
   type RouteHome,
   type RouteReply,
+  SANDBOX_HEADER,
   STREAM_HEADER,
   TICKET_HEADER,
 } from './route.ts';

@@ -56,6 +56,8 @@ export const IDEMPOTENCY_HEADER = 'idempotency-key';
 export const TICKET_HEADER = 'dsec-ticket';
 /** The stream id that a ticket for a stream is bound to. */
 export const STREAM_HEADER = 'dsec-stream';
+/** The id that an apiserver has chosen for a sandbox to be made; its ticket names it. */
+export const SANDBOX_HEADER = 'dsec-sandbox';
 /** Longest JSON body of a request. */
 export const JSON_BODY_BYTES_MAX = 1024 * 1024;
 
