@@ -49,6 +49,7 @@ const limits: BuilderLimits = {
   xattrBytesPerInodeMax: 2 ** 17,
   xattrBytesMax: 2 ** 22,
   metaBytesMax: 2 ** 24,
+  memoryBytesMax: 2 ** 30,
 };
 
 const workshop = openWorkshop();

@@ -54,6 +54,7 @@ export const LIMITS: BuilderLimits = {
   xattrBytesPerInodeMax: 65_536,
   xattrBytesMax: 2 ** 26,
   metaBytesMax: 2 ** 28,
+  memoryBytesMax: 2 ** 30,
 };
 
 /** A layer on disk. */

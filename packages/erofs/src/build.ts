@@ -1,16 +1,11 @@
 /** The state of a layer that is being built, and the rules by which entries meet in its tree. */
 import { assert } from '@dsec/std';
 import type { ChunkStore } from './chunk-store.ts';
-import {
-  checkAttributes,
-  type ImportBudget,
-  invalid,
-  overLimit,
-  splitPath,
-} from './entry-checks.ts';
+import { checkAttributes, type ImportBudget, invalid, splitPath } from './entry-checks.ts';
 import type { FileKind } from './format.ts';
 import type { BuilderLimits, ByteString, InodeAttributes } from './model.ts';
 import {
+  DIRECTORY_MEMORY_BYTES,
   type DirectoryInode,
   type Entry,
   IMPLICIT_DIRECTORY,
@@ -38,6 +33,8 @@ export interface Build {
   layer: number;
   /** Content bytes taken in so far. */
   contentBytes: number;
+  /** Distinct chunks whose memory has been counted. */
+  chargedChunks: number;
   fileIsOpen: boolean;
   finished: boolean;
 }
@@ -58,7 +55,7 @@ export function assertReady(build: Build): void {
 export function openSpot(build: Build, path: ByteString): Spot {
   const spot = walkTo(build, path, (missing) => {
     build.budget.addEntry(path);
-    return newDirectoryAt(build, missing, IMPLICIT_DIRECTORY);
+    return newDirectoryAt(build, path, missing, IMPLICIT_DIRECTORY);
   });
   if (spot === undefined) throw invalid(path, 'the root is a directory');
   return spot;
@@ -102,9 +99,9 @@ export function takeHead(
   checkAttributes(path, attributes);
   build.budget.addEntry(path);
   const { mode, uid, gid, mtimeSec, mtimeNsec } = attributes;
+  const poolBytes = build.pool.memoryBytes;
   const xattrs = build.pool.intern(build.budget.addXattrs(path, kind, attributes.xattrs));
-  const { xattrBytesMax } = build.limits;
-  if (build.pool.memoryBytes > xattrBytesMax) throw overLimit(path, 'xattrBytesMax', xattrBytesMax);
+  build.budget.addMemory(path, build.pool.memoryBytes - poolBytes);
   return { mode, uid, gid, mtimeSec, mtimeNsec, xattrs };
 }
 
@@ -120,14 +117,22 @@ export function openDirectory(
   }
   const spot = openSpot(build, path);
   const inode = spot.entry?.inode;
-  if (inode?.kind !== 'directory') return newDirectoryAt(build, spot, head ?? IMPLICIT_DIRECTORY);
+  if (inode?.kind !== 'directory') {
+    return newDirectoryAt(build, path, spot, head ?? IMPLICIT_DIRECTORY);
+  }
   if (head !== undefined) updateHead(build, inode, head);
   spot.directory.children.set(spot.name, { inode, layer: build.layer });
   return inode;
 }
 
 /** In place of a whiteout the directory is opaque: what the whiteout hides must not show up again. */
-function newDirectoryAt(build: Build, spot: Spot, head: InodeHead): DirectoryInode {
+function newDirectoryAt(
+  build: Build,
+  path: ByteString,
+  spot: Spot,
+  head: InodeHead,
+): DirectoryInode {
+  build.budget.addMemory(path, DIRECTORY_MEMORY_BYTES);
   const hides = spot.entry !== undefined && isWhiteout(spot.entry.inode);
   const xattrs = hides ? build.pool.withOpaque(head.xattrs) : head.xattrs;
   const directory = newDirectory({ ...head, xattrs });

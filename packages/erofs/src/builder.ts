@@ -12,6 +12,7 @@ import {
   takeHead,
 } from './build.ts';
 import { createChunkStore } from './chunk-store.ts';
+import { CHUNK_MEMORY_BYTES } from './chunk-table.ts';
 import { checkDevice, checkTarget, createImportBudget, invalid } from './entry-checks.ts';
 import { chunksOf, encodeDevice } from './format.ts';
 import { sealLayer } from './layer-seal.ts';
@@ -110,6 +111,7 @@ function startBuild(options: BuilderOptions, indexes: readonly BlobIndex[]): Bui
     root: newDirectory(IMPLICIT_DIRECTORY),
     layer: 0,
     contentBytes: 0,
+    chargedChunks: 0,
     fileIsOpen: false,
     finished: false,
   };
@@ -168,6 +170,7 @@ function createFileSink(build: Build, path: ByteString, sizeBytes: number): File
     write(bytes) {
       take(bytes.length);
       build.chunks.write(bytes);
+      chargeChunks(build, path);
     },
     hole(length) {
       assert(Number.isSafeInteger(length) && length >= 0, 'a hole has a length');
@@ -180,6 +183,14 @@ function createFileSink(build: Build, path: ByteString, sizeBytes: number): File
       build.fileIsOpen = false;
       if (left > 0) throw invalid(path, `ends ${left} bytes before its size`);
       build.chunks.endFile();
+      chargeChunks(build, path);
     },
   };
+}
+
+function chargeChunks(build: Build, path: ByteString): void {
+  const { count } = build.chunks.table;
+  if (count === build.chargedChunks) return;
+  build.budget.addMemory(path, (count - build.chargedChunks) * CHUNK_MEMORY_BYTES);
+  build.chargedChunks = count;
 }

@@ -6,6 +6,8 @@ import type { BuiltBlob } from './model.ts';
 /** Device 0 is the blob that is being written; device n is the n-th dedup source. */
 export const OWN_DEVICE = 0;
 const CHUNKS_MAX = 2 ** 26;
+/** What a chunk takes: its columns, twice while they grow, and its row of the index. */
+export const CHUNK_MEMORY_BYTES = 160;
 const NONE = -1;
 
 /** Every distinct chunk that the tree has named, in columns: millions of them must stay cheap. */
@@ -98,20 +100,25 @@ export function createChunkTable(): ChunkTable {
 
 /** The name and index of the blob that holds the table's live own chunks; undefined when there are none. */
 export function describeBlob(table: ChunkTable): BuiltBlob | undefined {
-  const live: { chunk: number; key: number }[] = [];
+  const live = new Uint32Array(table.count);
+  const keys = new Float64Array(table.count);
+  let count = 0;
   let blocks = 0;
   for (let chunk = 0; chunk < table.count; chunk += 1) {
     if (table.device(chunk) !== OWN_DEVICE || table.uses(chunk) === 0) continue;
-    live.push({ chunk, key: table.digest(chunk).readUIntBE(0, 6) });
+    keys[chunk] = table.digest(chunk).readUIntBE(0, 6);
+    live[count] = chunk;
+    count += 1;
     blocks = Math.max(blocks, table.block(chunk) + table.blocks(chunk));
   }
-  if (live.length === 0) return undefined;
-  live.sort(
-    (a, b) => a.key - b.key || Buffer.compare(table.digest(a.chunk), table.digest(b.chunk)),
-  );
+  if (count === 0) return undefined;
+  const sorted = live.subarray(0, count).sort((a, b) => {
+    const apart = (keys[a] as number) - (keys[b] as number);
+    return apart || Buffer.compare(table.digest(a), table.digest(b));
+  });
 
-  const index = Buffer.alloc(live.length * INDEX_ENTRY_BYTES);
-  live.forEach(({ chunk }, position) => {
+  const index = Buffer.alloc(count * INDEX_ENTRY_BYTES);
+  sorted.forEach((chunk, position) => {
     const start = position * INDEX_ENTRY_BYTES;
     table.digest(chunk).copy(index, start);
     index.writeUInt32LE(table.block(chunk), start + DIGEST_BYTES);

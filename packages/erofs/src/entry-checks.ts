@@ -16,6 +16,7 @@ import {
   ID_MAX,
   type InodeAttributes,
 } from './model.ts';
+import { ENTRY_MEMORY_BYTES } from './tree.ts';
 import { entryBytes, XATTR_BYTES_MAX } from './xattr-encoding.ts';
 import { keepXattr } from './xattr-policy.ts';
 
@@ -94,6 +95,8 @@ export interface ImportBudget {
   /** What a symlink holds in memory until it is encoded. */
   addTarget(path: ByteString, target: ByteString): void;
   addFile(path: ByteString, sizeBytes: number): void;
+  /** What is kept beside names and link targets. */
+  addMemory(path: ByteString, bytes: number): void;
   /** The xattrs that are kept. */
   addXattrs(
     path: ByteString,
@@ -108,6 +111,14 @@ export function createImportBudget(limits: BuilderLimits): ImportBudget {
   let metaBytes = 0;
   let xattrBytes = 0;
   let droppedXattrs = 0;
+  let memoryBytes = 0;
+
+  const addMemory = (path: ByteString, bytes: number) => {
+    memoryBytes += bytes;
+    if (memoryBytes > limits.memoryBytesMax) {
+      throw overLimit(path, 'memoryBytesMax', limits.memoryBytesMax);
+    }
+  };
 
   /** The image will at least be as large as what it must name: refused before that fills the memory. */
   const addMeta = (path: ByteString, bytes: number) => {
@@ -127,9 +138,15 @@ export function createImportBudget(limits: BuilderLimits): ImportBudget {
     addEntry(path) {
       entries += 1;
       if (entries > limits.entriesMax) throw overLimit(path, 'entriesMax', limits.entriesMax);
-      addMeta(path, path.length - path.lastIndexOf('/') - 1);
+      const nameBytes = path.length - path.lastIndexOf('/') - 1;
+      addMeta(path, nameBytes);
+      addMemory(path, ENTRY_MEMORY_BYTES + nameBytes);
     },
-    addTarget: (path, target) => addMeta(path, target.length),
+    addTarget(path, target) {
+      addMeta(path, target.length);
+      addMemory(path, target.length);
+    },
+    addMemory,
     addFile(path, sizeBytes) {
       if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
         throw invalid(path, `size ${sizeBytes} is out of range`);

@@ -120,10 +120,12 @@ export interface BuilderLimits {
   readonly depthMax: number;
   /** Sum of the value and name lengths of one inode's xattrs. */
   readonly xattrBytesPerInodeMax: number;
-  /** Sum of those of all inodes, and the memory that the different ones among them take. */
+  /** Sum of those of all inodes. */
   readonly xattrBytesMax: number;
   /** Encoded metadata; names, link targets and chunks count while the tree grows. */
   readonly metaBytesMax: number;
+  /** Memory for names, inodes, xattrs and chunks until they are encoded, as estimated while they come. */
+  readonly memoryBytesMax: number;
 }
 
 export interface BuiltBlob {

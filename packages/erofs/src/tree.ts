@@ -1,10 +1,15 @@
 /**
  * A layer's tree in memory: what a builder fills, what an image is loaded into, and what is encoded, hashed
- * and merged. Kept small, since a layer may hold millions of entries: about 250 bytes an entry.
+ * and merged. Kept small, since a layer may hold millions of entries.
  */
 import type { ByteString } from './model.ts';
 import { OPAQUE_XATTR } from './xattr-policy.ts';
 import { NO_XATTRS, type XattrSet } from './xattr-pool.ts';
+
+/** What a name and its inode take beside the bytes of the name; measured on Node 20. */
+export const ENTRY_MEMORY_BYTES = 240;
+/** What a directory takes in addition, most of it for its map. */
+export const DIRECTORY_MEMORY_BYTES = 220;
 
 interface InodeBase {
   /** Permission, setuid, setgid and sticky bits. */
@@ -84,17 +89,24 @@ export const IMPLICIT_DIRECTORY: InodeHead = {
 /** Overlayfs looks at nothing but the device number of a whiteout. */
 const WHITEOUT: InodeHead = { ...IMPLICIT_DIRECTORY, mode: 0 };
 
-function baseOf(head: InodeHead, names: number): InodeBase {
-  const { mode, uid, gid, mtimeSec, mtimeNsec, xattrs } = head;
-  return { mode, uid, gid, mtimeSec, mtimeNsec, xattrs, names, nid: 0 };
-}
+/** A directory without names, or one whose names nobody has sorted yet: shared, since there are many. */
+const NO_NAMES: readonly ByteString[] = [];
+
+// Every field by name, in one literal: an object that is spread into another takes a third more memory.
 
 export function newDirectory(head: InodeHead): DirectoryInode {
   return {
     kind: 'directory',
-    ...baseOf(head, 1),
+    mode: head.mode,
+    uid: head.uid,
+    gid: head.gid,
+    mtimeSec: head.mtimeSec,
+    mtimeNsec: head.mtimeNsec,
+    xattrs: head.xattrs,
+    names: 1,
+    nid: 0,
     children: new Map(),
-    order: [],
+    order: NO_NAMES,
     parent: undefined,
     prunedLayer: 0,
     sizeBytes: 0,
@@ -105,7 +117,14 @@ export function newDirectory(head: InodeHead): DirectoryInode {
 export function newFile(head: InodeHead, sizeBytes: number, chunkStart: number): FileInode {
   return {
     kind: 'file',
-    ...baseOf(head, 0),
+    mode: head.mode,
+    uid: head.uid,
+    gid: head.gid,
+    mtimeSec: head.mtimeSec,
+    mtimeNsec: head.mtimeNsec,
+    xattrs: head.xattrs,
+    names: 0,
+    nid: 0,
     sizeBytes,
     chunkStart,
   };
@@ -114,7 +133,14 @@ export function newFile(head: InodeHead, sizeBytes: number, chunkStart: number):
 export function newSymlink(head: InodeHead, target: ByteString): SymlinkInode {
   return {
     kind: 'symlink',
-    ...baseOf(head, 0),
+    mode: head.mode,
+    uid: head.uid,
+    gid: head.gid,
+    mtimeSec: head.mtimeSec,
+    mtimeNsec: head.mtimeNsec,
+    xattrs: head.xattrs,
+    names: 0,
+    nid: 0,
     target,
     dataBlock: 0,
   };
@@ -127,7 +153,14 @@ export function newSpecial(
 ): SpecialInode {
   return {
     kind,
-    ...baseOf(head, 0),
+    mode: head.mode,
+    uid: head.uid,
+    gid: head.gid,
+    mtimeSec: head.mtimeSec,
+    mtimeNsec: head.mtimeNsec,
+    xattrs: head.xattrs,
+    names: 0,
+    nid: 0,
     device,
   };
 }
@@ -162,7 +195,8 @@ export function inodesInOrder(root: DirectoryInode): Inode[] {
     const directory = inodes[index] as Inode;
     if (directory.kind !== 'directory') continue;
     // Characters up to U+00FF sort as the bytes that they stand for.
-    directory.order = [...directory.children.keys()].sort();
+    directory.order =
+      directory.children.size === 0 ? NO_NAMES : [...directory.children.keys()].sort();
     for (const name of directory.order) {
       const { inode } = directory.children.get(name) as Entry;
       if (inode.kind === 'directory') inode.parent = directory;

@@ -164,10 +164,19 @@ describe('limits', () => {
       b.symlink(`${n}`, attributes(), 't'.repeat(1000));
     });
     expect(targets).toBeLessThan(66);
-    const tiny = refusedAt({ xattrBytesMax: 2 ** 16 }, (b, n) => {
+    const memory = { memoryBytesMax: 2 ** 16 };
+    const tiny = refusedAt(memory, (b, n) => {
       addFile(b, `${n}`, '', { xattrs: xattrs({ [`user.${n}`]: '' }) });
     });
+    const directories = refusedAt(memory, (b, n) => b.directory(`${n}`, attributes()));
+    const onTheWay = refusedAt(memory, (b, n) => b.fifo(`${n}/${n}/${n}`, attributes()));
+    const chunks = refusedAt(memory, (b, n) => addFile(b, `${n}`, `${n}`));
+    const files = refusedAt(memory, (b, n) => addFile(b, `${n}`, ''));
     expect(tiny).toBeLessThan(150);
+    expect(directories).toBeLessThan(150);
+    expect(onTheWay).toBeLessThan(directories / 2);
+    expect(chunks).toBeLessThan(files);
+    expect(files).toBeLessThan(300);
   });
 
   it('of the format hold whatever the caller allows', () => {

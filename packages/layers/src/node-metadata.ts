@@ -29,6 +29,7 @@ const STORED_LIMITS: BuilderLimits = {
   depthMax: Number.MAX_SAFE_INTEGER,
   xattrBytesPerInodeMax: Number.MAX_SAFE_INTEGER,
   xattrBytesMax: Number.MAX_SAFE_INTEGER,
+  memoryBytesMax: Number.MAX_SAFE_INTEGER,
   metaBytesMax: Number.MAX_SAFE_INTEGER,
 };
 

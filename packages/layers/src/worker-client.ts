@@ -12,6 +12,8 @@ import type { WorkerJob, WorkerMessage, WorkerResults } from './worker-job.ts';
 
 /** The compiled entry, also when this module itself runs from source. */
 const WORKER_ENTRY = fileURLToPath(new URL('../dist/layer-worker.js', import.meta.url));
+/** Three such spaces are memory that only dead objects fill; the default of 16 MiB saves little time here. */
+const WORKER_FLAGS = ['--max-semi-space-size=4'];
 /** What is kept of a worker's standard error, for the message when it dies without a word. */
 const STDERR_BYTES_MAX = 4096;
 
@@ -38,7 +40,7 @@ export async function runInWorker<Type extends WorkerJob['type']>(
   throwIfAborted(signal);
   const worker = fork(WORKER_ENTRY, [], {
     detached: true,
-    execArgv: [],
+    execArgv: WORKER_FLAGS,
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc', options.inheritFd ?? 'ignore'],
   });

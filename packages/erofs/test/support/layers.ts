@@ -26,6 +26,7 @@ export const LIMITS: BuilderLimits = {
   xattrBytesPerInodeMax: 100_000,
   xattrBytesMax: 2 ** 24,
   metaBytesMax: 2 ** 27,
+  memoryBytesMax: 2 ** 30,
 };
 
 export interface MemoryBlob extends BlobSink {

@@ -31,9 +31,11 @@ export interface ImportLimits extends BuilderLimits {
 
 /**
  * Above most images that people publish, and low enough that a hostile one ends early and in less than
- * 256 MiB of memory: an entry takes about 300 bytes, a directory 900. `expansionMax`: software packs 2 to 20
- * times, and deflate cannot pass 1,032, so a limit above that would never meet a gzip bomb.
- * `zstdWindowBytesMax` is what `zstd -d` accepts by itself.
+ * 256 MiB of memory, importing process and decoder together: Node takes 70, `memoryBytesMax` is for the
+ * tree, and then comes either the decoder with its window or the encoded metadata. `expansionMax`: software
+ * packs 2 to 20 times, and deflate cannot pass 1,032, so a limit above that would never meet a gzip bomb.
+ * `zstdWindowBytesMax` is eight times the default of `zstd -19`, and half of what `--ultra -22` and `--long`
+ * ask for.
  */
 export const IMPORT_LIMITS_DEFAULT: ImportLimits = {
   entriesMax: 200_000,
@@ -43,11 +45,12 @@ export const IMPORT_LIMITS_DEFAULT: ImportLimits = {
   xattrBytesPerInodeMax: 64 * KIB,
   xattrBytesMax: 32 * MIB,
   metaBytesMax: 48 * MIB,
+  memoryBytesMax: 96 * MIB,
   headersMax: 2_000_000,
   streamBytesMax: 128 * GIB,
   expansionMax: 256,
   expansionFreeBytes: 64 * MIB,
-  zstdWindowBytesMax: 128 * MIB,
+  zstdWindowBytesMax: 64 * MIB,
   pathBytesMax: 4096,
   paxBytesMax: MIB,
   sparsePiecesMax: 262_144,
