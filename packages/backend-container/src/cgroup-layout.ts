@@ -25,14 +25,30 @@ export interface CgroupLayout {
   readonly swapAccounting: boolean;
 }
 
-/** Finds the hierarchies as the launcher does. `unsupported` on a host without version 2. */
-export function probeCgroups(edgeId: string): CgroupLayout {
-  const mounts = readFileSync('/proc/self/mounts', 'utf8')
+/** Every mounted hierarchy, in the order of the mount table. */
+function readMounts() {
+  return readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
     .map((line) => {
       const [, point = '', type, options = ''] = line.split(' ');
       return { point, type, options: options.split(',') };
-    });
+    })
+    .filter(({ type }) => type === 'cgroup2' || type === 'cgroup');
+}
+
+/**
+ * Where a launcher belongs, so that what ends a service by its cgroup does not end it: in the hierarchies
+ * by which service managers know their processes.
+ */
+export function launcherCgroups(edgeId: string): readonly string[] {
+  return readMounts()
+    .filter(({ type, options }) => type === 'cgroup2' || options.includes('name=systemd'))
+    .map(({ point }) => join(point, `dsec-${edgeId}`, 'launcher'));
+}
+
+/** Finds the hierarchies as the launcher does. `unsupported` on a host without version 2. */
+export function probeCgroups(edgeId: string): CgroupLayout {
+  const mounts = readMounts();
   const version2 = mounts.find(({ type }) => type === 'cgroup2');
   if (version2 === undefined) {
     throw new DsecError('unsupported', 'this host has no cgroups of version 2 mounted');

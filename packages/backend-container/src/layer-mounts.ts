@@ -1,4 +1,5 @@
-import { asDsecError, type Digest, DsecError, MINUTE_MS } from '@dsec/std';
+import { asDsecError, type Digest, MINUTE_MS } from '@dsec/std';
+import { unlessAborted } from './abortable.ts';
 
 /**
  * The layers of a node, mounted once by the launcher and shared by all sandboxes. A mount that nobody
@@ -163,17 +164,4 @@ export function createLayerMounts({ effects, unusedMax }: LayerMountsOptions): L
       await Promise.allSettled([...entries.values()].map(({ work }) => work));
     },
   };
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise<T>((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const onAbort = () =>
-      reject(
-        new DsecError('cancelled', 'the wait for layers was given up', { cause: signal.reason }),
-      );
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

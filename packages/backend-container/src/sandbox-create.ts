@@ -25,6 +25,7 @@ export async function createSandbox(
   plan: SandboxPlan,
   signal?: AbortSignal,
 ): Promise<SandboxRuntime> {
+  if (signal?.aborted) throw asDsecError(signal.reason);
   const id = objectId(plan.key);
   const known = context.lives.get(id);
   if (known !== undefined) {

@@ -57,7 +57,10 @@ export function sandboxMounts(
   return [
     at('proc', '/proc'),
     at('dev', '/dev'),
-    at('devpts', '/dev/pts', { options: terminals.map((option) => Buffer.from(option)) }),
+    at('devpts', '/dev/pts', {
+      flags: nosuid | noexec,
+      options: terminals.map((option) => Buffer.from(option)),
+    }),
     at('tmpfs', '/dev/shm', shared),
     at('mqueue', '/dev/mqueue'),
     at('sysfs', '/sys'),

@@ -1,5 +1,6 @@
 import type { SandboxKey } from '@dsec/backend';
 import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
+import { unlessAborted } from './abortable.ts';
 import type { ObjectKey } from './launcher-client.ts';
 import {
   type BackendContext,
@@ -25,7 +26,9 @@ export function stopSandbox(
   life.stopping ??= stopLife(context, life).finally(() => {
     life.stopping = undefined;
   });
-  return unlessAborted(life.stopping, signal);
+  return unlessAborted(life.stopping, signal).catch((thrown: unknown) => {
+    throw asDsecError(thrown);
+  });
 }
 
 async function stopLife(context: BackendContext, life: Life): Promise<void> {
@@ -72,13 +75,3 @@ export async function destroyObject(
 
 /** `state-conflict`: it runs again in the eyes of the launcher, that had not seen its end. */
 const RETRIED: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'state-conflict']);
-
-function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(asDsecError(signal.reason));
-    const onAbort = () => reject(asDsecError(signal.reason));
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
-}

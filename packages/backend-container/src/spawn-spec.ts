@@ -73,6 +73,11 @@ const AGENT_FILES_MIN = 1024;
 const LOCKED_MEMORY_BYTES = 64 * KIB;
 const MESSAGE_QUEUE_BYTES = 819_200;
 const PENDING_SIGNALS = 4096;
+/**
+ * CHOWN alone, so that a session can open its own pipes and terminal anew; over the ids of its range. What
+ * sessions can do comes with their user namespace.
+ */
+const AGENT_CAPABILITIES = 2 ** 0;
 /** Sandboxes go before anything of the node when it runs out of memory. */
 const OOM_SCORE_ADJ = 500;
 
@@ -106,8 +111,7 @@ export function spawnSpecOf(plan: SandboxPlan, node: NodeFacts, upper: UpperChoi
     ],
     cgroups: cgroupsOf(node.cgroups, id, slot, limits),
     rlimits: rlimitsOf(limits, node.openFilesMax),
-    // Sessions get theirs by their user namespace; PID 1 needs none.
-    capabilities: 0,
+    capabilities: AGENT_CAPABILITIES,
     noNewPrivileges: true,
     seccomp: node.seccomp,
     env: [],

@@ -1,0 +1,25 @@
+import { backendConformance } from '@dsec/backend/conformance';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
+import { openBackendWorld, openSharedStore, type SharedStore } from './backend-container-world.ts';
+import { buildNative } from './launcher-world.ts';
+
+rerunInPrivateNamespace(import.meta.filename, 'integration');
+
+describe.runIf(canMount)('the container backend as the seam wants it (needs root)', () => {
+  let shared: SharedStore;
+
+  beforeAll(async () => {
+    buildNative();
+    shared = await openSharedStore();
+  });
+  afterAll(() => shared.remove());
+
+  const isLong = process.env.DSEC_TEST_LONG === '1';
+  for (const { name, skip, run } of backendConformance(() => openBackendWorld(shared), {
+    isLong,
+  })) {
+    if (skip !== undefined) console.warn(`${name}: skipped, since ${skip}`);
+    it.skipIf(skip !== undefined)(name, run);
+  }
+});
