@@ -28,20 +28,23 @@ import {
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 const CLI = join(REPOSITORY, 'packages/dsec/dist/cli.js');
 const CACHE = join(REPOSITORY, '.cache/bench');
+/** A tmpfs on every distribution that we run on. */
+const TMPFS = '/dev/shm';
 const MOUNTS = 200;
 
 /** One way to make a file system image, or to unpack an archive, from the same tree. */
 interface Contestant {
   readonly name: string;
+  /** Where its output goes; default is the disk that the layers go to. */
+  readonly scratch?: string;
   /** Writes below `output`, a new empty directory. */
   argv(output: string): [string, ...string[]];
 }
 
 /**
  * Writing a layer of about 500 MB: our writer from a tar, a compressed tar and a directory, against
- * mkfs.erofs of the
- * distribution and against unpacking the compressed tar. All contestants take turns, so that drift
- * hits all alike.
+ * mkfs.erofs of the distribution and against unpacking the compressed tar, to disk and to memory. All
+ * contestants take turns, so that drift hits all alike.
  */
 export async function benchLayers({ runs, say }: BenchOptions): Promise<BenchReport> {
   const machine = describeMachine();
@@ -75,6 +78,7 @@ export async function benchLayers({ runs, say }: BenchOptions): Promise<BenchRep
         `input: ${formatBytes(input.contentBytes)} in ${input.entries} entries`,
         `peers: ${mkfsVersion}; ${firstLine('tar', '--version')}`,
         'our figures are whole commands: Node, both processes, digests of all data and fsync included',
+        'write_cpu_over_untar is against the cheaper of unpacking to disk and to tmpfs',
         'mkfs.erofs writes 64 KiB chunks and a separate blob, as our format has; it does not sync',
       ],
     };
@@ -129,6 +133,9 @@ function measureTree(root: string): { bytes: number; entries: number } {
 }
 
 function contestantsFor(input: Input): { contestants: Contestant[]; mkfsVersion: string } {
+  const untar: Contestant['argv'] = (output) => {
+    return ['tar', '-xzpf', input.tarGz, '-C', output, '--numeric-owner'];
+  };
   const mkfs = findMkfs();
   const dsec = (source: string) => (output: string) =>
     ['node', CLI, '--state', output, '--json', 'layer', 'import', 'base/bench:1.0.0', source] as [
@@ -152,10 +159,8 @@ function contestantsFor(input: Input): { contestants: Contestant[]; mkfsVersion:
           input.tree,
         ],
       },
-      {
-        name: 'untar',
-        argv: (output) => ['tar', '-xzpf', input.tarGz, '-C', output, '--numeric-owner'],
-      },
+      { name: 'untar', argv: untar },
+      { name: 'untar_tmpfs', scratch: TMPFS, argv: untar },
     ],
   };
 }
@@ -177,8 +182,7 @@ function findMkfs(): string {
 }
 
 async function runOnce(contestant: Contestant, scratch: string) {
-  const output = join(scratch, 'output');
-  mkdirSync(output);
+  const output = mkdtempSync(join(contestant.scratch ?? scratch, 'dsec-bench-output-'));
   try {
     let cost: ProcessCost | undefined;
     const work = async () => {
@@ -210,6 +214,9 @@ function writeMetrics(costs: ReadonlyMap<string, ProcessCost[]>, input: Input): 
   const cpu = (name: string) => (costs.get(name) ?? []).map((cost) => cost.cpuMs);
   const wall = (name: string) => (costs.get(name) ?? []).map((cost) => cost.wallMs);
   const peak = (name: string) => (costs.get(name) ?? []).map((cost) => cost.peakRssBytes / MIB);
+  const cheaperUntar = ['untar', 'untar_tmpfs'].reduce((a, b) =>
+    mean(cpu(b)) < mean(cpu(a)) ? b : a,
+  );
   const throughput = (name: string) =>
     wall(name).map((ms) => input.contentBytes / 1e6 / (ms / 1000));
   return [
@@ -220,12 +227,19 @@ function writeMetrics(costs: ReadonlyMap<string, ProcessCost[]>, input: Input): 
       ratios(cpu('directory'), cpu('mkfs')),
       1.5,
     ),
-    metric('layers.write_cpu_over_untar', 'ratio', 'lower', ratios(cpu('targz'), cpu('untar')), 1),
+    metric(
+      'layers.write_cpu_over_untar',
+      'ratio',
+      'lower',
+      ratios(cpu('targz'), cpu(cheaperUntar)),
+      1,
+    ),
     metric('layers.write.tar.cpu_ms', 'ms', 'lower', cpu('tar')),
     metric('layers.write.targz.cpu_ms', 'ms', 'lower', cpu('targz')),
     metric('layers.write.directory.cpu_ms', 'ms', 'lower', cpu('directory')),
     metric('layers.peer.mkfs.directory.cpu_ms', 'ms', 'lower', cpu('mkfs')),
     metric('layers.peer.untar.targz.cpu_ms', 'ms', 'lower', cpu('untar')),
+    metric('layers.peer.untar_tmpfs.targz.cpu_ms', 'ms', 'lower', cpu('untar_tmpfs')),
     metric('layers.write.tar.mb_per_s', 'MB/s', 'higher', throughput('tar')),
     metric('layers.write.targz.mb_per_s', 'MB/s', 'higher', throughput('targz')),
     metric('layers.write.directory.mb_per_s', 'MB/s', 'higher', throughput('directory')),
@@ -237,6 +251,8 @@ function writeMetrics(costs: ReadonlyMap<string, ProcessCost[]>, input: Input): 
     metric('layers.peer.mkfs.directory.peak_mib', 'MiB', 'lower', peak('mkfs')),
   ];
 }
+
+const mean = (values: readonly number[]) => values.reduce((sum, v) => sum + v, 0) / values.length;
 
 interface InspectedLayer {
   readonly bytes: number;
