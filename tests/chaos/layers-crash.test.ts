@@ -236,6 +236,19 @@ it('refuses the import of a worker that cannot start', async () => {
   expect(readdirSync(join(store.root, 'tmp'))).toEqual([]);
 });
 
+it('says when the worker had too little memory', async () => {
+  const store = await newStore();
+  process.env.NODE_OPTIONS = '--max-old-space-size=6';
+  try {
+    await expect(importHere(store)).rejects.toThrow(
+      expect.objectContaining({ code: 'overloaded', message: expect.stringMatching(/memory/) }),
+    );
+  } finally {
+    delete process.env.NODE_OPTIONS;
+  }
+  expect(readdirSync(join(store.root, 'tmp'))).toEqual([]);
+});
+
 function childrenOf(pid: number): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');

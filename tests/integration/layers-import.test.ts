@@ -6,6 +6,7 @@ import {
   lutimesSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -24,10 +25,11 @@ import {
   verifyLayer,
 } from '@dsec/layers';
 import { makeNode, setFileTimes, setXattr } from '@dsec/linux';
+import { DsecError } from '@dsec/std';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { compileFirst } from '../../packages/layers/test/support/compiled.ts';
 import { isRoot, MOUNT_FORMS } from '../../packages/layers/test/support/mounts.ts';
-import { temporaryDirectory } from '../../packages/layers/test/support/temporary.ts';
+import { codeOf, temporaryDirectory } from '../../packages/layers/test/support/temporary.ts';
 import { listHost, plain } from './erofs-world.ts';
 
 // Detached mounts are in nobody's mount table, so this file needs root but no namespace of its own.
@@ -158,6 +160,15 @@ describe.runIf(canRun)('import, mount and compare (needs root and a kernel from 
       ).toEqual(['data-loss']);
       flip(path, offset);
       expect((await verifyLayer(store, record.layerId)).problems).toEqual([]);
+    }
+    const rest = join(store.root, 'rest');
+    for (const path of [...places.map(([path]) => path), join(layer, 'layer.json')]) {
+      renameSync(path, rest);
+      const verification = verifyLayer(store, record.layerId).then(({ problems }) => {
+        if (problems[0] !== undefined) throw new DsecError(problems[0].code, problems[0].message);
+      });
+      expect(await codeOf(verification), path).toBe('data-loss');
+      renameSync(rest, path);
     }
     truncateSync(join(blob, 'data'), 4096);
     flip(join(layer, 'meta.erofs'), 5000);
