@@ -1,0 +1,156 @@
+/**
+ * The part of an edge that owns its sandboxes: journal, lifecycle, events and what an edge says of itself.
+ * Commands, files, ports and routes are built on it (`edge.ts`).
+ */
+import type { Backend } from '@dsec/backend';
+import type { EdgeState, QueryOf, ROUTES } from '@dsec/protocol';
+import {
+  type Clock,
+  DsecError,
+  type EdgeId,
+  MINUTE_MS,
+  type Random,
+  SECOND_MS,
+  type ShardId,
+} from '@dsec/std';
+import { ADMISSION_DEFAULTS, type AdmissionLimits, createAdmission } from './admission.ts';
+import type { HostProbe } from './host-probes.ts';
+import { type Journal, openJournal } from './journal/database.ts';
+import { type EventLog, openEventLog } from './journal/event-log.ts';
+import { type Idempotency, openIdempotency } from './journal/idempotency.ts';
+import { openSandboxTable } from './journal/sandbox-table.ts';
+import { JOURNAL_TABLES } from './journal/tables.ts';
+import type { EnvironmentSource } from './lifecycle/creation.ts';
+import { createLifecycle, type Lifecycle } from './lifecycle/lifecycle.ts';
+import { type AgentConnector, LIFECYCLE_TIMES, type LifecycleTimes } from './lifecycle/parts.ts';
+import type { Recovery } from './lifecycle/recover.ts';
+import { createRegistry } from './lifecycle/registry.ts';
+import { openSlots } from './lifecycle/slots.ts';
+import type { Sandboxes } from './sandboxes.ts';
+import type { NodePolicy } from './settle-spec.ts';
+import { createTimerWheel, type TimerWheel } from './timer-wheel.ts';
+
+/** Of the daemon's log, what the edge says when there is no caller to tell. */
+export interface EdgeLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+export interface EdgeCoreOptions {
+  /** Exists, with mode 0700. */
+  readonly stateRoot: string;
+  readonly edgeId: EdgeId;
+  readonly shardId: ShardId;
+  readonly backend: Backend;
+  readonly agents: AgentConnector;
+  readonly environments: EnvironmentSource;
+  readonly policy: NodePolicy;
+  readonly probe: HostProbe;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: EdgeLog;
+  readonly admission?: Partial<AdmissionLimits>;
+  readonly times?: Partial<LifecycleTimes>;
+  /** Default: the kernel's. */
+  readonly bootId?: string;
+}
+
+export interface EdgeCore {
+  readonly journal: Journal;
+  readonly events: EventLog;
+  readonly idempotency: Idempotency;
+  readonly sandboxes: Sandboxes;
+  readonly lifecycle: Lifecycle;
+  /** Makes true what the journal says, before anything is served. */
+  recover(signal: AbortSignal): Promise<Recovery>;
+  state(query: QueryOf<(typeof ROUTES)['getEdgeState']>): EdgeState;
+  /** Lets what is in work come to its end, for some seconds. Sandboxes run on. */
+  close(): Promise<void>;
+}
+
+const EXPIRE_EVERY_MS = MINUTE_MS;
+const CLOSE_PATIENCE_MS = 10 * SECOND_MS;
+
+/**
+ * Opens the journal and what is in it; nothing runs or is watched before `recover`. Throws `conflict` while
+ * another edge has the root, and `unsupported` when the backend can run nothing here.
+ */
+export async function openEdgeCore(options: EdgeCoreOptions): Promise<EdgeCore> {
+  const { stateRoot, clock, random, backend, bootId } = options;
+  const report = await backend.probe();
+  if (report.unavailable !== undefined) throw report.unavailable;
+  const boot = bootId === undefined ? {} : { bootId };
+  const journal = openJournal(stateRoot, { clock, random, tables: JOURNAL_TABLES, ...boot });
+  try {
+    return compose(options, journal, report);
+  } catch (thrown) {
+    journal.close();
+    throw thrown;
+  }
+}
+
+function compose(
+  options: EdgeCoreOptions,
+  journal: Journal,
+  report: Awaited<ReturnType<Backend['probe']>>,
+): EdgeCore {
+  const { edgeId, clock, log, backend } = options;
+  const closing = new AbortController();
+  const table = openSandboxTable(journal);
+  const events = openEventLog(journal, clock);
+  const idempotency = openIdempotency(journal, clock);
+  const wheel = createTimerWheel(clock);
+  const slotsMax = Math.min(report.slotsMax, options.admission?.slotsMax ?? Infinity);
+  const limits = { ...ADMISSION_DEFAULTS, ...options.admission, slotsMax };
+  const admission = createAdmission(limits, options.probe, clock);
+  const registry = createRegistry({ edgeId, clock, journal, table, events, wheel });
+  const lifecycle = createLifecycle(
+    {
+      ...{ clock, journal, table, registry, wheel, backend, admission },
+      slots: openSlots(journal, table, slotsMax),
+      agents: options.agents,
+      times: { ...LIFECYCLE_TIMES, ...options.times },
+      closing: closing.signal,
+      report: (what, error, sandbox) => log.warn({ err: error, sandbox }, `${what} failed`),
+    },
+    { ...options, idempotency, report },
+  );
+  const { requireRunning, fail } = lifecycle;
+  return {
+    ...{ journal, events, idempotency, lifecycle },
+    sandboxes: { ...registry, requireRunning, fail },
+    async recover(signal) {
+      const recovery = await lifecycle.recover(signal);
+      expireKeys(wheel, idempotency);
+      log.info({ ...recovery, epoch: journal.epoch }, 'sandboxes are as the journal says');
+      return recovery;
+    },
+    state: (query) => ({
+      ...{ edge: edgeId, bootId: journal.bootId, events: events.cursor() },
+      ...{ load: admission.load(), backends: [report.kind] },
+      ...withoutUndefined(registry.changes(query)),
+    }),
+    async close() {
+      closing.abort(new DsecError('unavailable', 'the edge is closing'));
+      await Promise.race([lifecycle.idle(), clock.sleep(CLOSE_PATIENCE_MS)]);
+      events.close();
+      wheel.close();
+      journal.close();
+    },
+  };
+}
+
+function expireKeys(wheel: TimerWheel, idempotency: Idempotency): void {
+  wheel.at(wheel.nowMs() + EXPIRE_EVERY_MS, () => {
+    try {
+      idempotency.expire();
+    } catch {
+      // A full disk, say: they expire later.
+    }
+    expireKeys(wheel, idempotency);
+  });
+}
+
+function withoutUndefined({ cursor, ...rest }: ReturnType<Sandboxes['changes']>) {
+  return cursor === undefined ? rest : { ...rest, cursor };
+}
