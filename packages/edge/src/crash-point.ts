@@ -21,6 +21,13 @@ export const CRASH_POINTS = [
   'resume.after-backend',
   'resume.after-running',
   'forget.after-row',
+  'exec.after-row',
+  'exec.before-start',
+  'exec.after-start',
+  'exec.after-spool',
+  'exec.before-exit',
+  'exec.after-exit',
+  'exec.after-ack',
 ] as const;
 
 export type CrashPoint = (typeof CRASH_POINTS)[number];

@@ -1,0 +1,248 @@
+/**
+ * The commands of all sandboxes of an edge: those that have not ended are objects, the others are rows.
+ */
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentLink } from '@dsec/backend';
+import { type Clock, DsecError, type ExecId, MIB, type SandboxId } from '@dsec/std';
+import { crashPoint } from '../crash-point.ts';
+import type { Journal } from '../journal/database.ts';
+import type { EventLog } from '../journal/event-log.ts';
+import type { ExecOutcome, ExecRow, ExecTable } from '../journal/exec-table.ts';
+import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
+import type { Agents } from './agents.ts';
+import type { Command } from './command.ts';
+import {
+  attachCommand,
+  forgetEnded,
+  type LifeContext,
+  loseCommand,
+  startCommand,
+} from './command-life.ts';
+import { keptOnDisk, openEndedSpool, openSpool, type Spool } from './spool.ts';
+import { createSpoolBudget, SPOOL_LIMITS, type SpoolLimits } from './spool-budget.ts';
+import { createWakers } from './wakers.ts';
+
+export interface CommandLimits extends SpoolLimits {
+  /** Rows kept of one sandbox: the oldest that have ended go first. */
+  readonly commandsMax: number;
+  /** Kept of each output where the request does not say; and the most that it may say. */
+  readonly keptBytesDefault: number;
+  readonly keptBytesMax: number;
+}
+
+export const COMMAND_LIMITS: CommandLimits = {
+  ...SPOOL_LIMITS,
+  commandsMax: 10_000,
+  keptBytesDefault: 4 * MIB,
+  keptBytesMax: 1024 * MIB,
+};
+
+export interface CommandsOptions {
+  readonly journal: Journal;
+  readonly events: Pick<EventLog, 'append'>;
+  readonly table: ExecTable;
+  readonly sandboxes: Sandboxes;
+  readonly agents: Agents;
+  readonly clock: Clock;
+  /** A directory of its own, which exists. */
+  readonly spoolRoot: string;
+  readonly oomKills: (entry: SandboxEntry) => Promise<number>;
+  readonly limits?: Partial<CommandLimits>;
+}
+
+/** What is shown of a command: alive, or as its row says. */
+export type FoundCommand =
+  | { readonly alive: Command; readonly row?: undefined }
+  | { readonly alive?: undefined; readonly row: ExecRow };
+
+export interface Commands {
+  readonly limits: CommandLimits;
+  /** Makes room among what is kept. Throws `overloaded` when there is none. */
+  admit(entry: SandboxEntry): void;
+  /** Inside a transaction: writes the row. The command is sent when the transaction is committed. */
+  begin(entry: SandboxEntry, row: ExecRow, link: AgentLink, trace: Uint8Array): void;
+  /** Throws `not-found`. */
+  find(entry: SandboxEntry, id: ExecId): FoundCommand;
+  spools(found: FoundCommand): { readonly stdout: Spool; readonly stderr: Spool };
+  /** Commands that have not ended. */
+  activeCount(id: SandboxId): number;
+  /** Once, when the sandboxes are known again: finds the commands that an earlier edge has left. */
+  recover(): void;
+}
+
+export function createCommands(options: CommandsOptions): Commands {
+  const { journal, table, sandboxes, agents, spoolRoot } = options;
+  const limits = { ...COMMAND_LIMITS, ...options.limits };
+  const budget = createSpoolBudget(limits);
+  const active = new Map<ExecId, Command>();
+  const bySandbox = new Map<SandboxId, Set<Command>>();
+  const oomKillsSeen = new Map<SandboxId, number>();
+  const counts = createRowCounts(table);
+
+  const spoolOptions = (row: ExecRow, suffix: string) => {
+    const path = join(spoolRoot, row.sandbox, `${row.id}.${suffix}`);
+    return { path, sandbox: row.sandbox, keptBytesMax: row.keptBytesMax, budget };
+  };
+  const context: LifeContext = {
+    ...{ agents, table, journal, events: options.events, clock: options.clock },
+    async oomKills(entry) {
+      const count = await options.oomKills(entry);
+      oomKillsSeen.set(entry.id, count);
+      return count;
+    },
+    onEnded(command) {
+      active.delete(command.row.id);
+      const others = bySandbox.get(command.entry.id);
+      others?.delete(command);
+      if (others?.size === 0) bySandbox.delete(command.entry.id);
+      sandboxes.touch(command.entry);
+      if (command.outcome?.state === 'exited') sandboxes.noteFirstCommand(command.entry);
+    },
+  };
+  const add = (entry: SandboxEntry, row: ExecRow): Command => {
+    const command: Command = {
+      ...{ row, entry, changes: createWakers() },
+      stdout: openSpool(spoolOptions(row, 'out')),
+      stderr: openSpool(spoolOptions(row, 'err')),
+      ...{ started: false, attachment: undefined, attaching: false },
+      ...{ exit: undefined, outcome: undefined, flushDue: false, retryDue: false },
+      input: {
+        ...{ offset: 0, credit: 0, endSent: false, turn: Promise.resolve() },
+        end: row.stdinEnd,
+      },
+      oomKillsBefore: oomKillsSeen.get(entry.id) ?? 0,
+    };
+    active.set(row.id, command);
+    const others = bySandbox.get(entry.id);
+    if (others === undefined) bySandbox.set(entry.id, new Set([command]));
+    else others.add(command);
+    return command;
+  };
+  const endedSpools = (row: ExecRow, { stdout, stderr }: ExecOutcome) => ({
+    stdout: openEndedSpool(spoolOptions(row, 'out'), stdout),
+    stderr: openEndedSpool(spoolOptions(row, 'err'), stderr),
+  });
+  /** Gives up the output of a command that has ended; its totals stay. */
+  const dropOutput = (row: ExecRow): void => {
+    if (row.outcome === undefined) return;
+    const spools = endedSpools(row, row.outcome);
+    spools.stdout.drop();
+    spools.stderr.drop();
+    const totals = { stdout: spools.stdout.totals(), stderr: spools.stderr.totals() };
+    table.replaceOutcome(row.id, { ...row.outcome, ...totals });
+  };
+  const commandsOf = (id: SandboxId) => [...(bySandbox.get(id) ?? [])];
+
+  agents.onLink((key, link) => forgetEnded(table, link, key.id));
+  sandboxes.hook({
+    running(entry) {
+      for (const command of commandsOf(entry.id)) void attachCommand(context, command);
+    },
+    ended(entry) {
+      for (const command of commandsOf(entry.id)) {
+        if (command.exit === undefined) loseCommand(context, command, endOf(entry));
+      }
+      agents.drop(entry.key);
+    },
+    forgotten(id) {
+      table.removeAll(id);
+      rmSync(join(spoolRoot, id), { recursive: true, force: true });
+      budget.forget(id);
+      counts.forget(id);
+      oomKillsSeen.delete(id);
+    },
+  });
+
+  return {
+    limits,
+    admit(entry) {
+      if (counts.of(entry.id) >= limits.commandsMax) {
+        const [oldest] = table.oldestEnded(entry.id, 0, 1);
+        if (oldest === undefined) throw new DsecError('overloaded', 'too many commands run');
+        dropOutput(oldest);
+        table.remove(oldest.id);
+        counts.add(entry.id, -1);
+      }
+      for (let after = 0; budget.isOver(entry.id); ) {
+        const [oldest] = table.oldestEnded(entry.id, after, 1);
+        if (oldest === undefined) break;
+        dropOutput(oldest);
+        after = oldest.sequence;
+      }
+      budget.admit(entry.id);
+    },
+    begin(entry, row, link, trace) {
+      table.insert(row);
+      journal.afterCommit(() => {
+        crashPoint('exec.after-row');
+        counts.add(entry.id, 1);
+        startCommand(context, add(entry, row), link, trace);
+      });
+    },
+    find(entry, id) {
+      const alive = active.get(id);
+      if (alive?.entry.id === entry.id) return { alive };
+      const row = table.find(entry.id, id);
+      if (row !== undefined) return { row };
+      throw new DsecError('not-found', `there is no command ${id} in the sandbox`);
+    },
+    spools({ alive, row }) {
+      if (alive !== undefined) return alive;
+      if (row.outcome !== undefined) return endedSpools(row, row.outcome);
+      throw new DsecError('unavailable', 'the command is being found again');
+    },
+    activeCount: (id) => bySandbox.get(id)?.size ?? 0,
+    recover() {
+      removeStrangers(spoolRoot, table, sandboxes);
+      for (const { sandbox, outcome } of table.ended()) {
+        if (outcome === undefined) continue;
+        budget.force(sandbox, keptOnDisk(outcome.stdout, 0) + keptOnDisk(outcome.stderr, 0));
+      }
+      for (const row of table.open()) {
+        const entry = sandboxes.get(row.sandbox);
+        const command = add(entry, row);
+        if (isOver(entry, row)) loseCommand(context, command, endOf(entry));
+        else void attachCommand(context, command);
+      }
+    },
+  };
+}
+
+/** The life of the sandbox in which the command ran has ended. */
+function isOver(entry: SandboxEntry, row: ExecRow): boolean {
+  return entry.generation !== row.generation || entry.endedAtMs !== undefined;
+}
+
+function endOf(entry: SandboxEntry): DsecError {
+  const reason = entry.endReason ?? 'unknown';
+  return new DsecError('agent-lost', `the sandbox ended before the command (${reason})`, {
+    details: { reason },
+  });
+}
+
+/** Rows and spools of sandboxes that were forgotten when the edge died. */
+function removeStrangers(spoolRoot: string, table: ExecTable, sandboxes: Sandboxes): void {
+  for (const id of table.sandboxes()) {
+    if (sandboxes.find(id) === undefined) table.removeAll(id);
+  }
+  for (const name of readdirSync(spoolRoot)) {
+    if (sandboxes.find(name as SandboxId) !== undefined) continue;
+    rmSync(join(spoolRoot, name), { recursive: true, force: true });
+  }
+}
+
+/** How many rows each sandbox has, counted once. */
+function createRowCounts(table: ExecTable) {
+  const counts = new Map<SandboxId, number>();
+  const of = (id: SandboxId) => {
+    const known = counts.get(id) ?? table.count(id);
+    counts.set(id, known);
+    return known;
+  };
+  return {
+    of,
+    add: (id: SandboxId, change: number) => void counts.set(id, of(id) + change),
+    forget: (id: SandboxId) => void counts.delete(id),
+  };
+}

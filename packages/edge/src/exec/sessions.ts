@@ -1,0 +1,153 @@
+/**
+ * Persistent shells: they keep their directory and variables between commands. What they say about their
+ * commands is the sandbox's own word (THREATS A5).
+ */
+import type { Session, SessionPage, SessionSpec } from '@dsec/protocol';
+import { asDsecError, type Clock, DsecError, newExecId, type Random } from '@dsec/std';
+import type { Static } from 'typebox';
+import type { Idempotency } from '../journal/idempotency.ts';
+import type { SessionRow, SessionTable } from '../journal/session-table.ts';
+import type { KeyedContext, OperationContext } from '../operation.ts';
+import type { ProcessDefaults, SandboxEntry, Sandboxes } from '../sandboxes.ts';
+import type { Agents } from './agents.ts';
+import type { PageQuery } from './execs.ts';
+import { cursorOf, PAGE_LIMIT_DEFAULT, sequenceOfCursor } from './listing.ts';
+import { environmentOf } from './settled-spec.ts';
+
+/** A session with every default settled. Plain JSON. */
+export interface SettledSession {
+  readonly argv?: readonly string[];
+  readonly cwd: string;
+  readonly env: readonly string[];
+  readonly user: string;
+  readonly pty?: { readonly rows: number; readonly columns: number };
+}
+
+export interface SessionsOptions {
+  readonly sandboxes: Sandboxes;
+  readonly agents: Agents;
+  readonly table: SessionTable;
+  readonly idempotency: Idempotency;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface Sessions {
+  /** Starts a shell, once for each idempotency key. Rejects with what the agent says. */
+  open(
+    entry: SandboxEntry,
+    spec: Static<typeof SessionSpec>,
+    context: KeyedContext,
+  ): Promise<Session>;
+  list(entry: SandboxEntry, query: PageQuery): Static<typeof SessionPage>;
+  /** Ends the shell and every process that it has left. Idempotent; `not-found` for one that never was. */
+  close(entry: SandboxEntry, id: string, context: OperationContext): Promise<void>;
+}
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { sandboxes, agents, table, idempotency, clock, random } = options;
+  const opening = new Map<string, Promise<void>>();
+
+  const rowOf = (entry: SandboxEntry, id: string): SessionRow => {
+    const row = table.find(entry.id, id);
+    if (row !== undefined) return row;
+    throw new DsecError('not-found', `there is no session ${id} in the sandbox`);
+  };
+  /** Asks the agent, which may have it already when an edge died on the way. */
+  const openInside = async (entry: SandboxEntry, row: SessionRow) => {
+    try {
+      const link = await agents.link(entry.key);
+      await link.request('session-open', fieldsOf(row));
+      table.setState(row.id, 'open');
+    } catch (thrown) {
+      const { code } = asDsecError(thrown);
+      table.setState(row.id, code === 'already-exists' ? 'open' : 'closed');
+      if (code !== 'already-exists') throw thrown;
+    }
+  };
+
+  return {
+    async open(entry, spec, context) {
+      const { caller, idempotencyKey: key, requestDigest } = context;
+      const settled = settleSession(spec, entry.defaults);
+      const scope = { caller, route: 'openSession', sandbox: entry.id, key };
+      const { id } = await idempotency.run(scope, requestDigest, async () => {
+        await sandboxes.requireRunning(entry.id, { startsCommand: true });
+        const { instance } = await agents.link(entry.key);
+        return () => {
+          const row: SessionRow = {
+            ...{ id: newSessionId(random), sandbox: entry.id, generation: entry.generation },
+            ...{ sequence: sandboxes.nextSequence(entry), instance, spec: settled },
+            ...{ state: 'opening', createdAtMs: clock.wallMs() },
+          };
+          table.insert(row);
+          return row.id;
+        };
+      });
+      const row = rowOf(entry, id);
+      if (row.state === 'opening') {
+        const work = opening.get(id) ?? openInside(entry, row);
+        opening.set(id, work);
+        await work.finally(() => opening.delete(id));
+      }
+      return viewOf(entry, rowOf(entry, id));
+    },
+    list(entry, { limit = PAGE_LIMIT_DEFAULT, cursor }) {
+      const rows = table.list(entry.id, sequenceOfCursor(cursor), limit + 1);
+      const page = rows.slice(0, limit);
+      const sessions = page.map((row) => viewOf(entry, row));
+      return { sessions, ...cursorOf(rows.length > limit ? page.at(-1) : undefined) };
+    },
+    async close(entry, id, { signal }) {
+      const row = rowOf(entry, id);
+      if (!isOpen(entry, row)) return;
+      await sandboxes.requireRunning(entry.id, { signal });
+      const link = await agents.link(entry.key, signal);
+      await link.request('session-close', { sessionId: id }, signal).catch((thrown) => {
+        if (asDsecError(thrown).code !== 'not-found') throw thrown;
+      });
+      table.setState(id, 'closed');
+    },
+  };
+}
+
+export function settleSession(
+  spec: Static<typeof SessionSpec>,
+  defaults: ProcessDefaults,
+): SettledSession {
+  const { shell, pty } = spec;
+  return {
+    ...(shell === undefined ? {} : { argv: shell }),
+    ...(pty === undefined ? {} : { pty }),
+    cwd: spec.cwd ?? defaults.cwd,
+    user: spec.user ?? defaults.user,
+    env: environmentOf({ ...defaults.env, ...spec.env }),
+  };
+}
+
+function fieldsOf({ id, spec }: SessionRow) {
+  const { argv, cwd, env, user, pty } = spec;
+  return {
+    sessionId: id,
+    ...(argv === undefined ? {} : { argv: argv.map((word) => Buffer.from(word)) }),
+    ...(pty === undefined ? {} : { pty }),
+    ...{ cwd: Buffer.from(cwd), env: env.map((line) => Buffer.from(line)), user },
+  };
+}
+
+/** Sessions end with the life of their sandbox. */
+function isOpen(entry: SandboxEntry, row: SessionRow): boolean {
+  const isOfThisLife = row.generation === entry.generation && entry.endedAtMs === undefined;
+  return row.state !== 'closed' && isOfThisLife;
+}
+
+function viewOf(entry: SandboxEntry, row: SessionRow): Session {
+  const { id, sandbox, createdAtMs } = row;
+  const open = row.state === 'open' && isOpen(entry, row);
+  return { id, sandbox, open, trusted: false, createdAtMs };
+}
+
+/** `se-` and the random part of any other id. */
+function newSessionId(random: Random): string {
+  return newExecId(random).replace('ex-', 'se-');
+}
