@@ -266,7 +266,8 @@ static int place_cover(const char *name)
 
 static int furnish_own(void)
 {
-	static const char *const directories[] = { "proc", "dev", "sys", "l", "u", "m", "empty" };
+	static const char *const directories[] = { "proc", "dev", "sys",   "l",
+						   "u",	   "m",	  "empty", "loop" };
 	AUTO_CLOSE proc = -1;
 	AUTO_CLOSE null = -1;
 	char name[16];

@@ -58,6 +58,12 @@ extern struct host host;
 #define HOST_ROOT   "/m"
 #define HOST_EMPTY  "/empty"
 #define HOST_NULL   "/null"
+#define HOST_LOOPS  "/loop"
+
+/* Longest path of a device below HOST_LOOPS. */
+enum {
+	HOST_LOOP_BYTES_MAX = 24,
+};
 
 /* How every path that the edge names is walked. */
 #define HOST_RESOLVE                                                                               \

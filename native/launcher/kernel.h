@@ -85,6 +85,60 @@ struct kernel_clone_args {
 	uint64_t cgroup;
 };
 
+struct kernel_loop_config {
+	uint32_t fd;
+	uint32_t block_size;
+	struct {
+		uint64_t device, inode, rdevice, offset, size_limit;
+		uint32_t number, encrypt_type, encrypt_key_size, flags;
+		uint8_t file_name[64], crypt_name[64], encrypt_key[32];
+		uint64_t init[2];
+	} info;
+	uint64_t reserved[8];
+};
+
+#define KERNEL_LOOP_CTL_GET_FREE 0x4c82
+#define KERNEL_LOOP_CONFIGURE	 0x4c0a
+#define KERNEL_LOOP_AUTOCLEAR	 4
+
+struct kernel_btrfs_vol_args {
+	int64_t fd;
+	char name[4088];
+};
+
+struct kernel_btrfs_ino_lookup {
+	uint64_t tree;
+	uint64_t objectid;
+	char name[4080];
+};
+
+struct kernel_btrfs_quota_ctl {
+	uint64_t command;
+	uint64_t status;
+};
+
+struct kernel_btrfs_qgroup_create {
+	uint64_t create;
+	uint64_t id;
+};
+
+struct kernel_btrfs_qgroup_limit {
+	uint64_t id; /* 0: that of the subvolume */
+	uint64_t flags;
+	uint64_t referenced_max, exclusive_max, referenced_reserved, exclusive_reserved;
+};
+
+#define KERNEL_BTRFS_MAGIC		 0x9123683eu
+#define KERNEL_BTRFS_FIRST_FREE_OBJECTID 256
+#define KERNEL_BTRFS_QUOTA_ENABLE	 1
+#define KERNEL_BTRFS_LIMIT_REFERENCED	 1
+#define KERNEL_BTRFS_SUBVOL_CREATE	 _IOW(0x94, 14, struct kernel_btrfs_vol_args)
+#define KERNEL_BTRFS_SNAP_DESTROY	 _IOW(0x94, 15, struct kernel_btrfs_vol_args)
+#define KERNEL_BTRFS_INO_LOOKUP		 _IOWR(0x94, 18, struct kernel_btrfs_ino_lookup)
+#define KERNEL_BTRFS_QUOTA_CTL		 _IOWR(0x94, 40, struct kernel_btrfs_quota_ctl)
+#define KERNEL_BTRFS_QGROUP_CREATE	 _IOW(0x94, 42, struct kernel_btrfs_qgroup_create)
+#define KERNEL_BTRFS_QGROUP_LIMIT	 _IOR(0x94, 43, struct kernel_btrfs_qgroup_limit)
+
 /* All of these return what the call returns, or a negative errno. */
 static inline long kernel_result(long result)
 {

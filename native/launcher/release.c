@@ -2,7 +2,8 @@
  * Removing what bears the name of a dead object. Sockets and cgroups go at once. Its upper is a
  * file system of its own, so that it goes as a whole and no tree of an agent's is ever walked; but
  * giving its memory back takes as long as it is large, and an unmount waits for every processor. So
- * a reaper, one at a time, does that for all objects that have come up meanwhile.
+ * a reaper does that for all objects that have come up meanwhile: one at a time, unless it takes
+ * long.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cgroup.h"
@@ -17,10 +19,14 @@
 #include "host.h"
 #include "kernel.h"
 #include "lifecycle.h"
+#include "upper.h"
 #include "worker.h"
 
 enum {
-	BATCH_MAX = 256,
+	BATCH_MAX = 4096,
+	/* Beside one that is busy for so long, others serve the small ones behind a large one. */
+	REAPERS_MAX = 4,
+	REAPER_BUSY_MS = 100,
 };
 
 struct batch {
@@ -29,7 +35,8 @@ struct batch {
 };
 
 static struct batch *waiting;
-static bool reaping;
+static int reapers;
+static uint64_t last_reaper_ms;
 
 static void start_reaper(void);
 
@@ -40,7 +47,9 @@ static int remove_upper(const char *key)
 	snprintf(path, sizeof(path), "/uppers/%s", key);
 	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) && errno != EINVAL && errno != ENOENT)
 		return -errno;
-	return rmdir(path) && errno != ENOENT ? -errno : 0;
+	if (rmdir(path) && errno != ENOENT)
+		return -errno;
+	return upper_remove(key);
 }
 
 /* The layers of an object that an earlier launcher started are not known: each is looked at. */
@@ -84,7 +93,7 @@ static void reaper_done(struct worker *worker)
 {
 	struct batch *batch = worker->context;
 
-	reaping = false;
+	reapers--;
 	for (int i = 0; i < batch->count; i++) {
 		struct failure failure = worker->failures[i];
 
@@ -103,6 +112,14 @@ static void fail_all(struct batch *batch, struct failure failure)
 	free(batch);
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static void start_reaper(void)
 {
 	struct batch *batch = waiting;
@@ -110,7 +127,8 @@ static void start_reaper(void)
 	int report;
 	pid_t pid;
 
-	if (reaping || !batch)
+	if (!batch || reapers == REAPERS_MAX ||
+	    (reapers > 0 && now_ms() - last_reaper_ms < REAPER_BUSY_MS))
 		return;
 	waiting = NULL;
 	worker = worker_new(reaper_done, batch, batch->count, &report);
@@ -126,7 +144,8 @@ static void start_reaper(void)
 		fail_all(batch, failure_at("reaper", errno));
 		return;
 	}
-	reaping = true;
+	reapers++;
+	last_reaper_ms = now_ms();
 	worker_start(worker, pid, report);
 }
 

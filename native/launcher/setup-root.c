@@ -12,11 +12,10 @@
 #include "layers.h"
 #include "place.h"
 #include "setup.h"
+#include "upper.h"
 
 enum {
 	CAPABILITY_VERSION_3 = 0x20080522,
-	/* The upper's own directories, and those that overlayfs makes. */
-	UPPER_OWN_INODES = 5,
 };
 
 /* Notes the sandbox as a user of the layer, and takes a copy of its mount. */
@@ -73,30 +72,6 @@ static int take_mount_layers(struct setup *setup)
 		setup->layer_mounts[setup->layer_mount_count++] = fd;
 	}
 	return 0;
-}
-
-/* Charged to the sandbox, limited, and gone with its last mount, however deep what it holds is. */
-static int make_tmpfs_upper(struct setup *setup)
-{
-	const struct dsec_msg_upper *upper = &setup->spec->root.upper;
-	char size[24], inodes[24];
-	struct mount_option options[] = { { "mode", "700" },
-					  { "size", size },
-					  { "nr_inodes", inodes } };
-	int fd;
-
-	snprintf(size, sizeof(size), "%llu", (unsigned long long)upper->size_bytes);
-	snprintf(inodes, sizeof(inodes), "%llu",
-		 (unsigned long long)(upper->inodes_max + UPPER_OWN_INODES));
-	fd = place_new("tmpfs", options, 3, KERNEL_MOUNT_NODEV);
-	if (fd < 0)
-		return fd;
-	if (mkdirat(fd, "upper", 0755) || mkdirat(fd, "work", 0700) ||
-	    fchownat(fd, "upper", setup->root_uid, setup->root_gid, AT_SYMLINK_NOFOLLOW)) {
-		close(fd);
-		return -errno;
-	}
-	return fd;
 }
 
 /* Attaches the upper where it outlives the sandbox, so that what changed can be packed. */
@@ -202,9 +177,7 @@ int setup_layers(struct setup *setup)
 	int err;
 
 	strcpy(setup->step, "upper");
-	if (setup->spec->root.upper.driver != DSEC_UPPER_DRIVER_TMPFS)
-		return -EOPNOTSUPP;
-	setup->upper = make_tmpfs_upper(setup);
+	setup->upper = upper_make(setup);
 	if (setup->upper < 0)
 		return setup->upper;
 	err = visit(setup);

@@ -95,6 +95,31 @@ static void attack(FILE *answer)
 		result(open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY)));
 }
 
+/* How many could be made. */
+static int make_files(int wanted)
+{
+	char name[64];
+
+	mkdir("/files", 0755);
+	for (int i = 0; i < wanted; i++) {
+		snprintf(name, sizeof(name), "/files/%d", i);
+		if (mknod(name, S_IFREG | 0644, 0))
+			return i;
+	}
+	return wanted;
+}
+
+static int make_levels(int wanted)
+{
+	if (chdir("/"))
+		return errno;
+	for (int i = 0; i < wanted; i++) {
+		if (mkdir("d", 0755) || chdir("d"))
+			return errno;
+	}
+	return 0;
+}
+
 static void as_session(FILE *answer, const char *argument)
 {
 	if (setns(SESSION_FD, CLONE_NEWUSER) || setgid(0) || setuid(0)) {
@@ -134,6 +159,17 @@ static void as_session(FILE *answer, const char *argument)
 		while (blocks-- > 0 && write(fd, block, sizeof(block)) > 0)
 			;
 		fprintf(answer, "%d", blocks < 0 ? 0 : errno);
+	} else if (!strncmp(argument, "files ", 6)) {
+		int wanted = atoi(argument + 6);
+		int made = make_files(wanted);
+
+		fprintf(answer, "%d %d", made, made < wanted ? errno : 0);
+	} else if (!strncmp(argument, "wide ", 5)) {
+		int wanted = atoi(argument + 5);
+
+		fprintf(answer, "%d", make_files(wanted) < wanted ? errno : 0);
+	} else if (!strncmp(argument, "deep ", 5)) {
+		fprintf(answer, "%d", make_levels(atoi(argument + 5)));
 	}
 }
 

@@ -262,6 +262,8 @@ export interface CommandOptions extends Partial<Omit<ExecStartFields, 'env'>> {
   readonly delayMs?: number;
   /** False: what arrives is counted, not kept. */
   readonly keep?: boolean;
+  /** Of running time from its first output on, however long a busy machine takes to get there. */
+  readonly limitMs?: number;
 }
 
 export interface CommandResult extends ExecExitFields {
@@ -277,7 +279,7 @@ export function commandId(): string {
 }
 
 export function startFields(options: CommandOptions): ExecStartFields {
-  const { input, keep: _, delayMs: __, env = [], ...rest } = options;
+  const { input, keep: _, delayMs: __, limitMs: ___, env = [], ...rest } = options;
   return {
     execId: commandId(),
     stdinOpen: input !== undefined,
@@ -318,6 +320,7 @@ export async function follow(
     stream.send('credit', { offset: offset + fields.windowBytes, fields: { channel } });
   };
   const input = options.input === undefined ? undefined : Buffer.from(options.input);
+  const beganMs = performance.now();
   let written = 0;
   const feed = (credit: number) => {
     while (input !== undefined && written < Math.min(input.length, credit)) {
@@ -334,6 +337,10 @@ export async function follow(
         if (input?.length === 0) stream.send('stdin', { offset: 0, data: input, end: true });
         feed(frame.fields.stdinCredit);
       } else if (frame.type === 'stdout' || frame.type === 'stderr') {
+        if (options.limitMs !== undefined && frame.offset === 0) {
+          const timeoutMs = Math.ceil(performance.now() - beganMs) + options.limitMs;
+          stream.send('timeout', { offset: 0, fields: { timeoutMs } });
+        }
         if (options.keep !== false) kept[frame.type].push(Buffer.from(frame.data));
         if (options.delayMs !== undefined && frame.offset === 0) {
           await new Promise((resolve) => setTimeout(resolve, options.delayMs));

@@ -94,7 +94,7 @@ describe('a timeout', () => {
     const mark = `escape-${process.pid}-${name.replaceAll(' ', '-')}`;
     const result = await run(link, `echo partial; ${text}`, {
       env: [`MARK=${mark}`],
-      timeoutMs: 300,
+      limitMs: 300,
     });
     expect(result.timedOut).toBe(true);
     expect(result.signal).toBe(9);
@@ -109,7 +109,7 @@ describe('a timeout', () => {
         const mark = `fork-${process.pid}-${form}-${round}`;
         const result = await run(link, `echo partial; ${tool} ${form} & sleep 60`, {
           env: [`MARK=${mark}`],
-          timeoutMs: 200,
+          limitMs: 200,
         });
         expect([result.timedOut, result.stdout.toString()]).toEqual([true, 'partial\n']);
         expect(marked(mark)).toEqual([]);

@@ -63,9 +63,10 @@ export const PACKAGES = [
   },
   {
     name: 'e2fsprogs',
-    need: 'test',
-    why: 'makes the disks of the lab guest, and scratch disks of tests',
+    need: 'build',
+    why: 'makes the disks of sandboxes and of the lab guest, and scratch disks of tests',
   },
+  { name: 'btrfs-progs', need: 'test', command: 'mkfs.btrfs', why: 'scratch disks of tests' },
   { name: 'zstd', need: 'test', command: 'zstd', why: 'unpacks the kernel of the lab guest' },
 ];
 
