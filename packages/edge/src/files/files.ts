@@ -1,6 +1,7 @@
-import type { AgentFields, AgentLink, Backend, HostFrameType, StreamFrame } from '@dsec/backend';
+import type { AgentFields, Backend, HostFrameType, StreamFrame } from '@dsec/backend';
 import type { BodyOf, FileEntry, FilePage, QueryOf, RouteOf } from '@dsec/protocol';
 import type { Random, SandboxId } from '@dsec/std';
+import type { Agents } from '../exec/agents.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import { type KeyedContext, type OperationContext, traceBytes } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
@@ -11,15 +12,9 @@ import { writeFile } from './write-file.ts';
 
 const PAGE_ENTRIES = 256;
 
-/** The way to the agents of running sandboxes. */
-export interface AgentSource {
-  /** The link that the edge keeps, made again where it was lost. */
-  link(entry: SandboxEntry, signal?: AbortSignal): Promise<AgentLink>;
-}
-
 export interface FilesOptions {
   readonly sandboxes: Sandboxes;
-  readonly agents: AgentSource;
+  readonly agents: Pick<Agents, 'link'>;
   readonly backend: Pick<Backend, 'dial'>;
   readonly idempotency: Idempotency;
   readonly random: Random;
@@ -173,7 +168,7 @@ async function beginOperation(
   const entry = await sandboxes.requireRunning(id, { signal });
   return {
     entry,
-    link: await agents.link(entry, signal),
+    link: await agents.link(entry.key, signal),
     dial: (dialSignal) => backend.dial(entry.key, dialSignal),
     random,
     trace: traceBytes(traceparent),

@@ -1,14 +1,14 @@
 import type { AgentStream } from '@dsec/backend';
 import { DsecError, type SandboxId, SECOND_MS } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
+import type { Agents } from '../exec/agents.ts';
 import { fileError } from '../files/file-agent.ts';
-import type { AgentSource } from '../files/files.ts';
 import { type OperationContext, traceBytes } from '../operation.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 
 export interface PortsOptions {
   readonly sandboxes: Sandboxes;
-  readonly agents: AgentSource;
+  readonly agents: Pick<Agents, 'link'>;
 }
 
 /**
@@ -37,7 +37,7 @@ export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
   return {
     async connect(id, port, channel, { signal, traceparent }) {
       const entry = await sandboxes.requireRunning(id, { signal });
-      const link = await agents.link(entry, signal);
+      const link = await agents.link(entry.key, signal);
       const stream = link.open();
       const stop = new AbortController();
       const onAbort = () => stop.abort(signal.reason);

@@ -1,0 +1,60 @@
+import {
+  buildOpenApi,
+  type DoctorReport,
+  type EdgeState,
+  FRAME_VERSION,
+  type Health,
+  type QueryOf,
+} from '@dsec/protocol';
+import type { ProjectId } from '@dsec/std';
+import type { EventLog } from '../journal/event-log.ts';
+import type { EdgeMetrics } from './edge-metrics.ts';
+import type { EdgeRoutes } from './edge-routes.ts';
+import { streamEvents } from './event-stream.ts';
+import type { EdgeHandlers } from './handlers.ts';
+import { callerOfVisitor } from './ticket-authorizer.ts';
+
+export interface PlatformHandlersOptions {
+  /** Of DSec. */
+  readonly version: string;
+  readonly state: (query: QueryOf<EdgeRoutes['getEdgeState']>) => Promise<EdgeState>;
+  readonly doctor: (signal: AbortSignal) => Promise<DoctorReport>;
+  /** Never asks anything that could wait. */
+  readonly health: () => Health;
+  readonly events: Pick<EventLog, 'follow'>;
+  readonly metrics: EdgeMetrics;
+  /** Callers of this project see the events of all; it is that of the platform's own parts. */
+  readonly platformProject: ProjectId | undefined;
+}
+
+type PlatformOperation =
+  | 'streamEvents'
+  | 'getEdgeState'
+  | 'getDoctorReport'
+  | 'getMetrics'
+  | 'getHealth'
+  | 'getVersion'
+  | 'getOpenApi';
+
+export function createPlatformHandlers(
+  options: PlatformHandlersOptions,
+): Pick<EdgeHandlers, PlatformOperation> {
+  const { version, state, doctor, health, events, metrics, platformProject } = options;
+  const openApi = JSON.stringify(buildOpenApi(version));
+  return {
+    async streamEvents({ query }, call) {
+      const caller = callerOfVisitor(call.principal);
+      return streamEvents(events, {
+        ...{ query, caller, signal: call.signal },
+        lastEventId: call.headers['last-event-id'],
+        isPlatform: caller.project === platformProject,
+      });
+    },
+    getEdgeState: ({ query }) => state(query),
+    getDoctorReport: (_, { signal }) => doctor(signal),
+    getMetrics: () => metrics.render(),
+    getHealth: async () => health(),
+    getVersion: async () => ({ version, api: 'v1', frames: FRAME_VERSION }),
+    getOpenApi: async () => openApi,
+  };
+}
