@@ -15,6 +15,7 @@ import { createSimAgent } from './agent.ts';
 import type { AgentContext } from './agent-context.ts';
 import { createBytePipe } from './byte-pipe.ts';
 import { createSimFiles } from './files.ts';
+import { serveHostile } from './hostile-agent.ts';
 import { createMangledPipe } from './mangled-pipe.ts';
 import { createProcessTable } from './processes.ts';
 import { recoverWorld } from './recovery.ts';
@@ -206,6 +207,10 @@ async function dial(
     ...(faults.happens('link-slow') && { readDelayMs: SLOW_READ_MS }),
     ...(faults.happens('link-cut') && { cutAfterBytes: random.int(CUT_BYTES_MAX) }),
   });
+  if (world.hostile !== undefined) {
+    serveHostile(pipe.agent, world.hostile, random);
+    return pipe.host;
+  }
   const isMangled = faults.happens('frames-malformed');
   sandbox.agent.accept(isMangled ? createMangledPipe(pipe.agent, random) : pipe.agent);
   return pipe.host;
@@ -232,5 +237,6 @@ function statsOf({ context }: SimSandbox): SandboxStats {
     diskBytes: files.usedBytes,
     inodes: files.usedInodes,
     pids: processes.count + 1,
+    oomKills: processes.oomKills,
   };
 }

@@ -202,30 +202,40 @@ function createMemory(table: Table) {
   };
 }
 
-/** Signals with their default actions of Linux. */
+/** Signals with their default actions of Linux. Those of a stopped process wait until it goes on. */
 function createSignals(kill: (number: number) => void) {
   const handlers = new Map<number, (() => void) | undefined>();
+  const pending = new Set<number>();
   let stopped: Promise<void> | undefined;
   let resume = () => {};
+  const act = (number: number) => {
+    if (handlers.has(number) && !ABSOLUTE.has(number)) {
+      handlers.get(number)?.();
+    } else if (STOPPING.has(number)) {
+      stopped ??= new Promise((resolve) => {
+        resume = resolve;
+      });
+    } else if (number !== SIGCONT && !IGNORED_BY_DEFAULT.has(number)) {
+      kill(number);
+    }
+  };
   return {
     handle: (number: number, handler: (() => void) | undefined) =>
       void handlers.set(number, handler),
     /** While it is stopped: resolves when it goes on. */
     continued: () => stopped,
     deliver(number: number): void {
-      if (number === SIGCONT || number === SIGKILL) {
+      if (number !== SIGCONT && number !== SIGKILL && stopped !== undefined) {
+        pending.add(number);
+        return;
+      }
+      if (number === SIGCONT) {
         stopped = undefined;
         resume();
       }
-      if (handlers.has(number) && !ABSOLUTE.has(number)) {
-        handlers.get(number)?.();
-      } else if (STOPPING.has(number)) {
-        stopped ??= new Promise((resolve) => {
-          resume = resolve;
-        });
-      } else if (number !== SIGCONT && !IGNORED_BY_DEFAULT.has(number)) {
-        kill(number);
-      }
+      const waiting = number === SIGCONT ? [...pending] : [];
+      pending.clear();
+      for (const each of [number, ...waiting]) act(each);
     },
   };
 }

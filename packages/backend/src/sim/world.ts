@@ -3,6 +3,7 @@ import type { SandboxExit, SandboxKey, SandboxPlan } from '../backend.ts';
 import type { SimAgent } from './agent.ts';
 import type { AgentContext } from './agent-context.ts';
 import { createSimFaults, type SimFault, type SimFaults } from './faults.ts';
+import type { HostileMode } from './hostile-agent.ts';
 import { echoServer, type PortTable } from './ports.ts';
 import type { ProgramTable } from './program.ts';
 import { SIM_PROGRAMS } from './programs.ts';
@@ -35,6 +36,8 @@ export interface SimWorld {
   readonly ports: PortTable;
   readonly latencyMs: SimLatency;
   readonly slotsMax: number;
+  /** When set, every agent is of this kind. */
+  readonly hostile: HostileMode | undefined;
   readonly sandboxes: Map<string, SimSandbox>;
   /** Told of each end; the backend in charge listens. */
   onEnd: ((sandbox: SimSandbox, exit: SandboxExit) => void) | undefined;
@@ -59,6 +62,7 @@ export interface SimWorldOptions {
   readonly ports?: PortTable;
   readonly latencyMs?: Partial<SimLatency>;
   readonly slotsMax?: number;
+  readonly hostile?: HostileMode;
 }
 
 const ECHO_PORT = 7;
@@ -74,6 +78,7 @@ export function createSimWorld(options: SimWorldOptions): SimWorld {
     ports: { [ECHO_PORT]: echoServer, ...options.ports },
     latencyMs: { createStep: 0, dial: 0, ...options.latencyMs },
     slotsMax: options.slotsMax ?? 1024,
+    hostile: options.hostile,
     sandboxes,
     onEnd: undefined,
     leftovers: () => [...sandboxes.values()].flatMap(linesOf),
