@@ -102,6 +102,8 @@ export interface SandboxStats {
   readonly diskBytes: number;
   readonly inodes: number;
   readonly pids: number;
+  /** Processes of it that its memory limit has killed since it was created; absent where nobody counts. */
+  readonly oomKills?: number;
 }
 
 export interface Backend {
