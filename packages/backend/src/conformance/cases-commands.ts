@@ -222,7 +222,7 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
   },
 
   'memory without end kills the command, or ends the sandbox as oom': async (bench) => {
-    const { key, link } = await bench.start();
+    const { key, plan, link } = await bench.start();
     const neighbour = await bench.start();
     const ending = run(link, bench.commands.fillMemory()).then(
       ({ signal, exitCode }) => signal === SIGKILL || exitCode !== 0,
@@ -234,7 +234,12 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
       bench.exits.map(({ reason }) => reason),
       wasKilled ? [] : ['oom'],
     );
-    if (wasKilled) assert.equal((await run(link, bench.commands.exit(1))).exitCode, 1);
+    if (wasKilled) {
+      assert.equal((await run(link, bench.commands.exit(1))).exitCode, 1);
+      const { memoryPeakBytes } = await bench.backend.stats(key);
+      const { memoryBytes } = plan.limits;
+      assert.ok(memoryPeakBytes <= memoryBytes, `${memoryPeakBytes} of ${memoryBytes} bytes`);
+    }
     assert.equal((await run(neighbour.link, bench.commands.exit(2))).exitCode, 2);
     await bench.backend.stop(key);
   },

@@ -55,6 +55,16 @@ export const fileCases: Readonly<Record<string, ConformanceTest>> = {
     );
   },
 
+  'a full disk is told, and has room again': async (bench) => {
+    const { key, link } = await bench.start({}, { diskBytes: 16 * MIB });
+    const path = Buffer.from('/tmp/large');
+    await refused('storage-full', writeFile(link, path, new Uint8Array(32 * MIB)));
+    await refused('not-found', readFile(link, path));
+    const { diskBytes } = await bench.backend.stats(key);
+    assert.ok(diskBytes <= 16 * MIB, `${diskBytes} bytes`);
+    assert.equal(await writeFile(link, path, new Uint8Array(MIB)), MIB);
+  },
+
   'a session keeps its directory and its variables': async (bench) => {
     const { plan, link } = await bench.start();
     const sessionId = 'session-one';
@@ -76,8 +86,9 @@ async function writeFile(link: AgentLink, path: Uint8Array, bytes: Uint8Array): 
   const stream = link.open();
   try {
     await stream.send('file-write', { path, createParents: false, exclusive: false });
-    await stream.write(bytes);
-    await stream.endInput();
+    // A write that is refused says so in its answer.
+    const feeding = stream.write(bytes).then(() => stream.endInput());
+    feeding.catch(() => {});
     for (;;) {
       const frame = await stream.receive();
       if (frame.type === 'done') return frame.fields.bytes ?? 0;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import type { SandboxLimits } from '@dsec/protocol';
 import type { SandboxId } from '@dsec/std';
 import { type ConformanceTest, refused, until } from './bench.ts';
-import { run } from './command-run.ts';
+import { createFollower, execFields, run } from './command-run.ts';
 
 export const lifecycleCases: Readonly<Record<string, ConformanceTest>> = {
   'create is ready: the agent says hello and runs a command': async (bench) => {
@@ -140,11 +139,49 @@ export const lifecycleCases: Readonly<Record<string, ConformanceTest>> = {
     assert.ok(after.memoryBytes > 0 && after.memoryPeakBytes >= after.memoryBytes);
   },
 
-  'limits can be changed while it runs': async (bench) => {
+  'two creates of one key at a time: one of them makes it': async (bench) => {
+    const plan = bench.plan();
+    const other = bench.plan({ key: plan.key });
+    const results = await Promise.allSettled([
+      bench.backend.create(plan),
+      bench.backend.create(other),
+    ]);
+    const refusals = results.flatMap((result) =>
+      result.status === 'rejected' ? [result.reason.code] : [],
+    );
+    assert.deepEqual(refusals, ['already-exists']);
+    const link = await bench.connect(plan);
+    assert.equal((await run(link, bench.commands.exit(2))).exitCode, 2);
+  },
+
+  'stop ends what heeds no signal': async (bench) => {
     const { key, link } = await bench.start();
-    const wanted: SandboxLimits = { pidsMax: 64, memoryBytes: 96 * 1024 * 1024 };
-    await bench.backend.update(key, wanted);
-    assert.equal((await run(link, bench.commands.exit(5))).exitCode, 5);
+    const fields = execFields(bench.commands.tree());
+    const follower = createFollower(fields);
+    const stream = follower.open(link);
+    await stream.send('exec-start', fields);
+    const ending = follower.toEnd(stream).catch(() => {});
+    await until(() => follower.text.includes('grown'));
+    await bench.backend.stop(key);
+    await ending;
+    assert.deepEqual(await bench.harness.leftovers(), []);
+  },
+
+  'the limit on processes holds, and can be changed while it runs': async (bench) => {
+    const { key, link } = await bench.start();
+    const crowd = async () => {
+      const commands = Array.from({ length: 30 }, () =>
+        run(link, bench.commands.sleep(200)).then(
+          ({ exitCode }) => exitCode === 0,
+          () => false,
+        ),
+      );
+      return (await Promise.all(commands)).filter((isDone) => !isDone).length;
+    };
+    await bench.backend.update(key, { pidsMax: 8 });
+    assert.notEqual(await crowd(), 0);
+    await bench.backend.update(key, { pidsMax: 512 });
     await bench.backend.update(key, {});
+    assert.equal(await crowd(), 0);
   },
 };

@@ -12,6 +12,7 @@ export const recoveryCases: Readonly<Record<string, ConformanceTest>> = {
     await bench.harness.killAgent(key);
     await until(() => bench.exits.length > 0);
     await link.closed;
+    await refused(['state-conflict', 'not-found'], bench.backend.freeze(key));
     // The other one still runs, and by then a second report would have come.
     assert.equal((await run(other.link, bench.commands.exit(0))).exitCode, 0);
     await bench.backend.stop(key);
