@@ -2,10 +2,11 @@
  * The part of an edge that owns its sandboxes: journal, lifecycle, events and what an edge says of itself.
  * Commands, files, ports and routes are built on it (`edge.ts`).
  */
-import type { Backend } from '@dsec/backend';
+import type { Backend, BackendReport } from '@dsec/backend';
 import type { EdgeState, QueryOf, ROUTES } from '@dsec/protocol';
 import {
   type Clock,
+  createCleanupStack,
   DsecError,
   type EdgeId,
   MINUTE_MS,
@@ -41,8 +42,9 @@ export interface EdgeCoreOptions {
   readonly stateRoot: string;
   readonly edgeId: EdgeId;
   readonly shardId: ShardId;
-  readonly backend: Backend;
-  readonly agents: AgentConnector;
+  /** Called once, with the epoch of the journal (I2). */
+  readonly openBackend: (epoch: number) => Promise<Backend>;
+  readonly openAgents: (backend: Backend, epoch: number) => AgentConnector;
   readonly environments: EnvironmentSource;
   readonly policy: NodePolicy;
   readonly probe: HostProbe;
@@ -56,6 +58,7 @@ export interface EdgeCoreOptions {
 }
 
 export interface EdgeCore {
+  readonly backend: Backend;
   readonly journal: Journal;
   readonly events: EventLog;
   readonly idempotency: Idempotency;
@@ -70,31 +73,49 @@ export interface EdgeCore {
 
 const EXPIRE_EVERY_MS = MINUTE_MS;
 const CLOSE_PATIENCE_MS = 10 * SECOND_MS;
+const BACKEND_PATIENCE_MS = 10 * SECOND_MS;
+const BACKEND_LOOK_MS = 20;
 
 /**
  * Opens the journal and what is in it; nothing runs or is watched before `recover`. Throws `conflict` while
- * another edge has the root, and `unsupported` when the backend can run nothing here.
+ * another edge has the root, and what the backend says when it can run nothing here.
  */
 export async function openEdgeCore(options: EdgeCoreOptions): Promise<EdgeCore> {
-  const { stateRoot, clock, random, backend, bootId } = options;
-  const report = await backend.probe();
-  if (report.unavailable !== undefined) throw report.unavailable;
+  const { stateRoot, clock, random, bootId } = options;
   const boot = bootId === undefined ? {} : { bootId };
   const journal = openJournal(stateRoot, { clock, random, tables: JOURNAL_TABLES, ...boot });
+  const opened = createCleanupStack();
+  opened.push('journal', journal.close);
   try {
-    return compose(options, journal, report);
+    const backend = await options.openBackend(journal.epoch);
+    opened.push('backend', () => backend.close());
+    return compose(options, journal, backend, await reportOf(backend, clock));
   } catch (thrown) {
-    journal.close();
+    await opened.run();
     throw thrown;
+  }
+}
+
+/** One that needs another process, which may be starting, is waited for. */
+async function reportOf(backend: Backend, clock: Clock): Promise<BackendReport> {
+  const endMs = clock.monotonicMs() + BACKEND_PATIENCE_MS;
+  for (;;) {
+    const report = await backend.probe();
+    if (report.unavailable === undefined) return report;
+    if (report.unavailable.code !== 'unavailable' || clock.monotonicMs() >= endMs) {
+      throw report.unavailable;
+    }
+    await clock.sleep(BACKEND_LOOK_MS);
   }
 }
 
 function compose(
   options: EdgeCoreOptions,
   journal: Journal,
-  report: Awaited<ReturnType<Backend['probe']>>,
+  backend: Backend,
+  report: BackendReport,
 ): EdgeCore {
-  const { edgeId, clock, log, backend } = options;
+  const { edgeId, clock, log } = options;
   const closing = new AbortController();
   const table = openSandboxTable(journal);
   const events = openEventLog(journal, clock);
@@ -103,12 +124,12 @@ function compose(
   const slotsMax = Math.min(report.slotsMax, options.admission?.slotsMax ?? Infinity);
   const limits = { ...ADMISSION_DEFAULTS, ...options.admission, slotsMax };
   const admission = createAdmission(limits, options.probe, clock);
+  const agents = options.openAgents(backend, journal.epoch);
   const registry = createRegistry({ edgeId, clock, journal, table, events, wheel });
   const lifecycle = createLifecycle(
     {
-      ...{ clock, journal, table, registry, wheel, backend, admission },
+      ...{ clock, journal, table, registry, wheel, backend, admission, agents },
       slots: openSlots(journal, table, slotsMax),
-      agents: options.agents,
       times: { ...LIFECYCLE_TIMES, ...options.times },
       closing: closing.signal,
       report: (what, error, sandbox) => log.warn({ err: error, sandbox }, `${what} failed`),
@@ -117,7 +138,7 @@ function compose(
   );
   const { requireRunning, fail } = lifecycle;
   return {
-    ...{ journal, events, idempotency, lifecycle },
+    ...{ backend, journal, events, idempotency, lifecycle },
     sandboxes: { ...registry, requireRunning, fail },
     async recover(signal) {
       const recovery = await lifecycle.recover(signal);
@@ -135,6 +156,8 @@ function compose(
       await Promise.race([lifecycle.idle(), clock.sleep(CLOSE_PATIENCE_MS)]);
       events.close();
       wheel.close();
+      agents.close();
+      await backend.close();
       journal.close();
     },
   };

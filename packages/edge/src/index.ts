@@ -7,6 +7,7 @@ export {
   createAdmission,
 } from './admission.ts';
 export { CRASH_POINTS, type CrashPoint } from './crash-point.ts';
+export { type Edge, type EdgeOptions, openEdge } from './edge.ts';
 export { type EdgeCore, type EdgeCoreOptions, type EdgeLog, openEdgeCore } from './edge-core.ts';
 export * from './exec/index.ts';
 export { createFiles, type FileContent, type Files, type FilesOptions } from './files/files.ts';

@@ -10,6 +10,7 @@ import {
   type SimWorld,
 } from '@dsec/backend/sim';
 import {
+  type AgentConnector,
   defaultNodePolicy,
   type EdgeCore,
   type EdgeCoreOptions,
@@ -92,8 +93,8 @@ export function createCoreWorld(options: CoreWorldOptions = {}): CoreWorld {
     const core = await openEdgeCore({
       ...{ stateRoot, clock, random, bootId: BOOT_ID, environments: ENVIRONMENTS },
       ...{ edgeId: parseEdgeId('e1'), shardId: parseShardId('s1') },
-      backend: wrap(backend),
-      agents: agentsOf(backend),
+      openBackend: async () => wrap(backend),
+      openAgents: agentsOf,
       policy: defaultNodePolicy(HOST),
       probe: () => HOST,
       log: { info: () => undefined, warn: () => undefined },
@@ -111,10 +112,11 @@ export function createCoreWorld(options: CoreWorldOptions = {}): CoreWorld {
 }
 
 /** Connected once the agent can be dialled. */
-export function agentsOf(backend: Backend): EdgeCoreOptions['agents'] {
+export function agentsOf(backend: Backend): AgentConnector {
   return {
     connect: async (key, signal) => (await backend.dial(key, signal)).destroy(),
     drop: () => undefined,
+    close: () => undefined,
   };
 }
 

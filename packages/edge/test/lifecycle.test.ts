@@ -1,7 +1,7 @@
 import type { Backend, SandboxKey } from '@dsec/backend';
 import { DsecError, digestOfHex, parseSandboxId, type SandboxId } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import { CREATE, context, createCoreWorld, until } from './core-world.ts';
+import { agentsOf, CREATE, context, createCoreWorld, until } from './core-world.ts';
 
 const rejection = async (work: Promise<unknown>): Promise<DsecError> => {
   const thrown = await work.then(
@@ -85,7 +85,7 @@ describe('create', () => {
     const { world, open } = createCoreWorld();
     const failing = new DsecError('unsupported', 'not on this node');
     const { core } = await open({
-      agents: { connect: () => Promise.reject(failing), drop: () => undefined },
+      openAgents: (backend) => ({ ...agentsOf(backend), connect: () => Promise.reject(failing) }),
     });
     const make = () => core.lifecycle.create(CREATE, context({ key: 'k' }));
     expect((await rejection(make())).code).toBe('unsupported');
@@ -102,7 +102,7 @@ describe('create', () => {
     const { open } = createCoreWorld();
     const silent = new DsecError('agent-lost', 'no hello');
     const { core } = await open({
-      agents: { connect: () => Promise.reject(silent), drop: () => undefined },
+      openAgents: (backend) => ({ ...agentsOf(backend), connect: () => Promise.reject(silent) }),
     });
     expect((await rejection(core.lifecycle.create(CREATE, context()))).code).toBe('agent-lost');
     expect([...core.sandboxes.list()][0]).toMatchObject({ state: 'failed', endReason: 'agent' });

@@ -13,6 +13,8 @@ export interface AgentConnector {
   connect(key: SandboxKey, signal?: AbortSignal): Promise<unknown>;
   /** Closes the link; none is made again. Knows every key. */
   drop(key: SandboxKey): void;
+  /** Closes all links. What runs inside goes on. */
+  close(): void;
 }
 
 export interface LifecycleTimes {
