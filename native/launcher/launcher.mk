@@ -22,4 +22,4 @@ $(BUILD)/launcher_pid1 $(BUILD)/launcher_pinned: $(BUILD)/%: test/%.c
 	$(MUSL_CC) $(CFLAGS) -static -o $@ $<
 
 $(BUILD)/spec_fuzz: CFLAGS += -Ilauncher
-$(BUILD)/spec_fuzz: launcher/spec.c launcher/failure.c $(LAUNCHER_HEADERS)
+$(BUILD)/spec_fuzz: launcher/spec.c launcher/spec-proc.c launcher/failure.c $(LAUNCHER_HEADERS)

@@ -16,7 +16,7 @@ bool spec_is(struct dsec_bytes bytes, const char *text)
 	return bytes.length == strlen(text) && !memcmp(bytes.data, text, bytes.length);
 }
 
-static bool starts_with(struct dsec_bytes bytes, const char *text)
+bool spec_starts_with(struct dsec_bytes bytes, const char *text)
 {
 	return bytes.length >= strlen(text) && !memcmp(bytes.data, text, strlen(text));
 }
@@ -112,23 +112,27 @@ static const char *check_root(const struct dsec_msg_spawn *spec)
 	return spec->present & DSEC_SPAWN_HAS_ROOT ? NULL : "a sandbox has a root of layers";
 }
 
-/* What is mounted at `target`; the last of several counts. -1: nothing. */
-static int mount_kind_at(const struct dsec_msg_spawn *spec, const char *target,
-			 struct dsec_msg_mount *mount)
+/* Empty, `.` or `..`. */
+static bool is_odd_part(const uint8_t *part, uint32_t length)
 {
-	struct dsec_list mounts = spec->mounts;
-	struct dsec_msg_mount candidate;
-	struct dsec_bytes item;
-	int kind = -1;
+	return length == 0 || (length <= 2 && part[0] == '.' && part[length - 1] == '.');
+}
 
-	while (dsec_list_next(&mounts, &item)) {
-		dsec_message_decode(&dsec_msg_mount, item, &candidate);
-		if (!spec_is(candidate.target, target))
+/* One name for one place, so that what is asked for a place holds for it. */
+static bool is_plain_path(struct dsec_bytes path)
+{
+	uint32_t part = 1;
+
+	if (path.data[0] != '/')
+		return false;
+	for (uint32_t i = 1; i <= path.length; i++) {
+		if (i < path.length && path.data[i] != '/')
 			continue;
-		kind = candidate.kind;
-		*mount = candidate;
+		if (is_odd_part(path.data + part, i - part))
+			return false;
+		part = i + 1;
 	}
-	return kind;
+	return true;
 }
 
 static const char *check_mount(const struct dsec_msg_mount *mount)
@@ -136,9 +140,8 @@ static const char *check_mount(const struct dsec_msg_mount *mount)
 	bool needs_source =
 		mount->kind == DSEC_MOUNT_KIND_BIND || mount->kind == DSEC_MOUNT_KIND_LAYER;
 
-	if (mount->target.data[0] != '/' ||
-	    memmem(mount->target.data, mount->target.length, "..", 2))
-		return "the target of a mount is an absolute path without dots";
+	if (!is_plain_path(mount->target))
+		return "the target of a mount is an absolute path without empty or dotted parts";
 	if (needs_source != !!(mount->present & DSEC_MOUNT_HAS_SOURCE))
 		return "binds and layers, and no other mounts, have a source";
 	if (mount->kind == DSEC_MOUNT_KIND_PROC && !spec_is(mount->target, "/proc"))
@@ -171,67 +174,6 @@ static const char *check_mounts(const struct dsec_msg_spawn *spec)
 		       : NULL;
 }
 
-static bool has_option(const struct dsec_msg_mount *mount, const char *option)
-{
-	struct dsec_list options = mount->options;
-	struct dsec_bytes item;
-
-	while (mount->present & DSEC_MOUNT_HAS_OPTIONS && dsec_list_next(&options, &item)) {
-		if (spec_is(item, option))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Parts of procfs that tell of the host or act on it. The ids and namespaces of a sandbox keep it
- * from most of them already; this is the second line. What this kernel does not have need not be
- * hidden. A procfs of processes alone has none of them, and nothing can be given by name in it.
- */
-static const struct {
-	const char *path;
-	unsigned int kinds; /* what may cover it */
-} proc_parts[] = {
-#define HIDDEN(name)                                                                               \
-	{                                                                                          \
-		"/proc/" name, 1u << DSEC_MOUNT_KIND_MASK                                          \
-	}
-#define GUARDED(name)                                                                              \
-	{                                                                                          \
-		"/proc/" name, 1u << DSEC_MOUNT_KIND_MASK | 1u << DSEC_MOUNT_KIND_READONLY         \
-	}
-#define GIVEN(name)                                                                                \
-	{                                                                                          \
-		"/proc/" name, 1u << DSEC_MOUNT_KIND_MASK | 1u << DSEC_MOUNT_KIND_BIND             \
-	}
-	HIDDEN("acpi"),		  HIDDEN("asound"),	 HIDDEN("buddyinfo"),  HIDDEN("diskstats"),
-	HIDDEN("interrupts"),	  HIDDEN("kcore"),	 HIDDEN("key-users"),  HIDDEN("keys"),
-	HIDDEN("kmsg"),		  HIDDEN("kpagecgroup"), HIDDEN("kpagecount"), HIDDEN("kpageflags"),
-	HIDDEN("locks"),	  HIDDEN("modules"),	 HIDDEN("partitions"), HIDDEN("pressure"),
-	HIDDEN("sched_debug"),	  HIDDEN("schedstat"),	 HIDDEN("scsi"),       HIDDEN("softirqs"),
-	HIDDEN("timer_list"),	  HIDDEN("vmallocinfo"), HIDDEN("vmstat"),     HIDDEN("zoneinfo"),
-	GUARDED("bus"),		  GUARDED("fs"),	 GUARDED("irq"),       GUARDED("sys"),
-	GUARDED("sysrq-trigger"), GIVEN("loadavg"),	 GIVEN("meminfo"),     GIVEN("stat"),
-};
-
-static const char *check_proc(const struct dsec_msg_spawn *spec)
-{
-	struct dsec_msg_mount mount;
-
-	if (mount_kind_at(spec, "/proc", &mount) != DSEC_MOUNT_KIND_PROC)
-		return "a sandbox has a procfs of its own";
-	if (has_option(&mount, "subset=pid"))
-		return NULL;
-	for (size_t i = 0; i < sizeof(proc_parts) / sizeof(proc_parts[0]); i++) {
-		int kind = mount_kind_at(spec, proc_parts[i].path, &mount);
-
-		if ((kind < 0 || !(proc_parts[i].kinds >> kind & 1)) &&
-		    !access(proc_parts[i].path, F_OK))
-			return "a part of procfs that must be covered is not";
-	}
-	return NULL;
-}
-
 /* Only those that belong to the new namespaces. */
 static const char *check_sysctls(const struct dsec_msg_spawn *spec)
 {
@@ -246,7 +188,7 @@ static const char *check_sysctls(const struct dsec_msg_spawn *spec)
 
 		dsec_message_decode(&dsec_msg_assignment, item, &sysctl);
 		for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
-			known |= starts_with(sysctl.name, allowed[i]);
+			known |= spec_starts_with(sysctl.name, allowed[i]);
 		if (!known || memchr(sysctl.name.data, '/', sysctl.name.length) ||
 		    memmem(sysctl.name.data, sysctl.name.length, "..", 2))
 			return "a sysctl that does not belong to the sandbox's namespaces";
@@ -339,7 +281,7 @@ static const struct {
 	{ "spec:sessionIdMaps", DSEC_ERROR_PERMISSION_DENIED, check_session_ids },
 	{ "spec:root", DSEC_ERROR_INVALID_ARGUMENT, check_root },
 	{ "spec:mounts", DSEC_ERROR_INVALID_ARGUMENT, check_mounts },
-	{ "spec:proc", DSEC_ERROR_PERMISSION_DENIED, check_proc },
+	{ "spec:proc", DSEC_ERROR_PERMISSION_DENIED, spec_check_proc },
 	{ "spec:sysctls", DSEC_ERROR_PERMISSION_DENIED, check_sysctls },
 	{ "spec:privileges", DSEC_ERROR_PERMISSION_DENIED, check_privileges },
 	{ "spec:rlimits", DSEC_ERROR_PERMISSION_DENIED, check_rlimits },

@@ -34,7 +34,11 @@ uint32_t spec_host_id(const struct dsec_msg_spawn *spec, uint32_t inside);
 /* The same for an id of sessions. */
 uint32_t spec_session_host_id(const struct dsec_msg_spawn *spec, uint32_t inside);
 
-/* True when `bytes` is exactly this text. */
+/* True when `bytes` is exactly this text, or begins with it. */
 bool spec_is(struct dsec_bytes bytes, const char *text);
+bool spec_starts_with(struct dsec_bytes bytes, const char *text);
+
+/* Part of spec_check(): what is wrong with the parts of procfs that a sandbox sees, or NULL. */
+const char *spec_check_proc(const struct dsec_msg_spawn *spec);
 
 #endif

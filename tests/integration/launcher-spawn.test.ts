@@ -11,7 +11,13 @@ import {
 import { join } from 'node:path';
 import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
 import { umount } from '@dsec/linux';
-import { PROC_PARTS, SANDBOX_ID_COUNT, SANDBOX_ID_FIRST, type SpawnFields } from '@dsec/protocol';
+import {
+  type MountFields,
+  PROC_PARTS,
+  SANDBOX_ID_COUNT,
+  SANDBOX_ID_FIRST,
+  type SpawnFields,
+} from '@dsec/protocol';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
 import {
@@ -34,6 +40,10 @@ const EPERM = 1;
 const EACCES = 13;
 const bytes = (text: string) => Buffer.from(text);
 const NAMESPACES = ['mnt', 'pid', 'uts', 'ipc', 'net', 'cgroup', 'user'];
+
+const mountAt = (kind: MountFields['kind'], target = '/proc'): MountFields => ({
+  ...{ kind, target: bytes(target), flags: 0 },
+});
 
 const read = (pid: number, name: string) => readFileSync(`/proc/${pid}/${name}`, 'utf8');
 const statusOf = (pid: number) =>
@@ -409,6 +419,17 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
       (s) => ({ ...s, mounts: s.mounts.filter((m) => m.kind !== 'mask') }),
     ],
     ['proc', 'permission-denied', (s) => ({ ...s, mounts: [] })],
+    // Each would lie over what covers its parts.
+    ['proc', 'permission-denied', (s) => ({ ...s, mounts: [...s.mounts, mountAt('proc')] })],
+    ['proc', 'permission-denied', (s) => ({ ...s, mounts: [...s.mounts, mountAt('readonly')] })],
+    ...['/proc/', '//proc', '/./proc', '/proc/.', '/etc/../proc', '/', 'proc'].map(
+      (target) =>
+        [
+          'mounts',
+          'invalid-argument',
+          (s: SpawnFields) => ({ ...s, mounts: [...s.mounts, mountAt('readonly', target)] }),
+        ] as const,
+    ),
     [
       'mounts',
       'invalid-argument',
