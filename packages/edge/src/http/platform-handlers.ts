@@ -17,7 +17,7 @@ import { callerOfVisitor } from './ticket-authorizer.ts';
 export interface PlatformHandlersOptions {
   /** Of DSec. */
   readonly version: string;
-  readonly state: (query: QueryOf<EdgeRoutes['getEdgeState']>) => Promise<EdgeState>;
+  readonly state: (query: QueryOf<EdgeRoutes['getEdgeState']>) => EdgeState | Promise<EdgeState>;
   readonly doctor: (signal: AbortSignal) => Promise<DoctorReport>;
   /** Never asks anything that could wait. */
   readonly health: () => Health;
@@ -50,7 +50,7 @@ export function createPlatformHandlers(
         isPlatform: caller.project === platformProject,
       });
     },
-    getEdgeState: ({ query }) => state(query),
+    getEdgeState: async ({ query }) => state(query),
     getDoctorReport: (_, { signal }) => doctor(signal),
     getMetrics: () => metrics.render(),
     getHealth: async () => health(),

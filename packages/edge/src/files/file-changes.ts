@@ -1,0 +1,89 @@
+import type { AgentFields, HostFrameType } from '@dsec/backend';
+import type { BodyOf, FileEntry, QueryOf, RouteOf } from '@dsec/protocol';
+import { MINUTE_MS, type SandboxId } from '@dsec/std';
+import type { Idempotency } from '../journal/idempotency.ts';
+import type { KeyedContext } from '../operation.ts';
+import { broken } from './file-agent.ts';
+import { entryOf, pathOf } from './file-names.ts';
+import {
+  askAgent,
+  beginFileOperation,
+  commonFields,
+  type FileOperation,
+  type FileOperationParts,
+  modeOf,
+  statFile,
+  userOf,
+} from './file-operation.ts';
+
+/** Longer than the removal of the largest tree takes. */
+const CHANGE_MS = 15 * MINUTE_MS;
+
+export interface FileChangesOptions extends FileOperationParts {
+  readonly idempotency: Idempotency;
+}
+
+/** Changes that are no longer the same when they are done twice. */
+export interface FileChanges {
+  makeDirectory(
+    id: SandboxId,
+    request: BodyOf<RouteOf<'makeDirectory'>>,
+    context: KeyedContext,
+  ): Promise<FileEntry>;
+  move(id: SandboxId, request: BodyOf<RouteOf<'moveFile'>>, context: KeyedContext): Promise<void>;
+  remove(
+    id: SandboxId,
+    query: QueryOf<RouteOf<'removeFile'>>,
+    context: KeyedContext,
+  ): Promise<void>;
+}
+
+export function createFileChanges(options: FileChangesOptions): FileChanges {
+  /**
+   * Has the agent do it, unless a request with this key has. A repetition may wait for it, so that it goes
+   * on when its caller goes. A key is remembered when the agent has answered: where the edge dies in
+   * between, a repetition asks again and is told what is found then.
+   */
+  const change = async <T extends HostFrameType>(
+    route: string,
+    { entry, link }: FileOperation,
+    { caller, idempotencyKey: key, requestDigest, signal: callerSignal }: KeyedContext,
+    [type, fields]: readonly [T, AgentFields<T>],
+  ) => {
+    const scope = { caller, route, sandbox: entry.id, key };
+    await options.idempotency.run(scope, requestDigest, async () => {
+      const signal = key === undefined ? callerSignal : AbortSignal.timeout(CHANGE_MS);
+      const answer = await askAgent({ link, signal }, type, fields);
+      if (answer.type !== 'done') throw broken(link, `${answer.type} to ${type}`);
+      return () => entry.id;
+    });
+  };
+
+  return {
+    async makeDirectory(id, request, context) {
+      const operation = await beginFileOperation(options, id, context);
+      const common = commonFields(operation, request);
+      const { createParents = false } = request;
+      const fields = { ...common, createParents, ...modeOf(request) };
+      await change('makeDirectory', operation, context, ['file-mkdir', fields]);
+      return entryOf(await statFile(operation, common));
+    },
+    async move(id, request, context) {
+      const operation = await beginFileOperation(options, id, context);
+      const { source, sourceBase64, target, targetBase64, replace = false } = request;
+      const { cwd } = operation.entry.defaults;
+      const fields = {
+        source: pathOf({ text: source, base64: sourceBase64 }, 'source', cwd),
+        target: pathOf({ text: target, base64: targetBase64 }, 'target', cwd),
+        ...{ user: userOf(operation, request), replace, trace: operation.trace },
+      };
+      await change('moveFile', operation, context, ['file-move', fields]);
+    },
+    async remove(id, query, context) {
+      const operation = await beginFileOperation(options, id, context);
+      const { recursive = false } = query;
+      const fields = { ...commonFields(operation, query), recursive };
+      await change('removeFile', operation, context, ['file-remove', fields]);
+    },
+  };
+}
