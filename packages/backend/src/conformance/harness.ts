@@ -37,7 +37,10 @@ export interface ConformanceCommands {
 export interface BackendHarness {
   readonly backend: Backend;
   readonly commands: ConformanceCommands;
-  /** A plan with a new id, a slot that no other plan of the harness has, and small limits. */
+  /**
+   * A plan with a new id, a slot that no other plan of the harness has, and small limits: from 64 MiB of
+   * memory, 128 processes, 16 MiB and 4,096 inodes of disk on.
+   */
   plan(changes?: Partial<SandboxPlan>): SandboxPlan;
   /**
    * What there is under the names of the edge, seen from the node: processes, mounts, cgroups, directories;
