@@ -101,7 +101,7 @@ export async function openBackendWorld(shared: SharedStore): Promise<BackendWorl
         key: { id: newSandboxId(SHARD, edgeId), generation: 1 },
         layers: [{ kind: 'base', layerId: shared.baseId }],
         limits: {
-          ...{ cpuMillicores: 1000, memoryBytes: 128 * MIB, pidsMax: 128 },
+          ...{ cpuMillicores: 1000, memoryBytes: 512 * MIB, pidsMax: 128 },
           ...{ diskBytes: 16 * MIB, inodesMax: 4096, openFilesMax: 1024 },
         },
         ...{ slot: slots, hostname: 'box', isolationDomain: 'tests' },
@@ -114,16 +114,16 @@ export async function openBackendWorld(shared: SharedStore): Promise<BackendWorl
       await opened.at(-1)?.close();
       return open();
     },
-    async killAgent(key) {
-      const cgroup = cgroupDirectories(edgeId).map((path) =>
-        join(path, `${key.id}-${key.generation}`, 'cgroup.procs'),
-      );
-      const [first] = cgroup.filter((path) => existsSync(path));
-      const pids = readFileSync(first ?? '', 'utf8')
-        .trim()
-        .split('\n')
-        .map(Number);
+    async killAgent({ id, generation }) {
+      const [group = ''] = cgroupDirectories(edgeId)
+        .map((path) => join(path, `${id}-${generation}`))
+        .filter((path) => existsSync(path));
+      const pids = readFileSync(join(group, 'cgroup.procs'), 'utf8').trim().split('\n').map(Number);
       process.kill(Math.min(...pids), 'SIGKILL');
+      await until('nothing of it runs', () => {
+        const events = existsSync(group) ? readFileSync(join(group, 'cgroup.events'), 'utf8') : '';
+        return events.includes('populated 1') ? undefined : true;
+      });
     },
     async close() {
       await Promise.all(opened.map((each) => each.close()));

@@ -1,4 +1,4 @@
-import { MOUNT_BITS, type MountFields } from '@dsec/protocol';
+import { MOUNT_BITS, type MountFields, PROC_PARTS } from '@dsec/protocol';
 import { MIB } from '@dsec/std';
 import { rangeBase } from './id-range.ts';
 
@@ -7,19 +7,15 @@ const TTY_GROUP = 5;
 /** Of /dev/shm; it counts as memory of the sandbox. */
 const SHM = { shareOfMemory: 8, bytesMax: 64 * MIB, inodesMax: 4096 };
 
-/** Tell of the host or lead into it: an empty file or directory covers them. */
+/** Beside what the launcher insists on: in /sys, what tells of the host's disks and firmware. */
 const MASKED = [
-  ...['acpi', 'asound', 'buddyinfo', 'consoles', 'diskstats', 'driver', 'interrupts', 'kcore'],
-  ...['key-users', 'keys', 'kmsg', 'kpagecgroup', 'kpagecount', 'kpageflags', 'locks', 'modules'],
-  ...['partitions', 'pressure', 'sched_debug', 'schedstat', 'scsi', 'softirqs', 'timer_list'],
-  ...['vmallocinfo', 'vmstat', 'zoneinfo'],
-].map((name) => `/proc/${name}`);
-const MASKED_SYS = ['/sys/firmware', '/sys/devices/virtual/powercap', '/sys/devices/virtual/block'];
-/** Act on the host: never writable. */
-const GUARDED = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
+  ...PROC_PARTS.masked.map((name) => `/proc/${name}`),
+  ...['/sys/firmware', '/sys/devices/virtual/powercap', '/sys/devices/virtual/block'],
+];
+const GUARDED = PROC_PARTS.guarded.map((name) => `/proc/${name}`);
 
 /** Every path that is covered where the kernel has it. */
-export const COVERED: readonly string[] = [...MASKED, ...MASKED_SYS, ...GUARDED];
+export const COVERED: readonly string[] = [...MASKED, ...GUARDED];
 
 export interface BoundFile {
   /** Below the state root. */
@@ -64,7 +60,7 @@ export function sandboxMounts(
     at('tmpfs', '/dev/shm', shared),
     at('mqueue', '/dev/mqueue'),
     at('sysfs', '/sys'),
-    ...there([...MASKED, ...MASKED_SYS]).map((path) => at('mask', path)),
+    ...there(MASKED).map((path) => at('mask', path)),
     ...there(GUARDED).map((path) => at('readonly', path)),
     ...files.map(({ source, target }) =>
       at('bind', target, { source: Buffer.from(source), flags: flags | readonly }),
