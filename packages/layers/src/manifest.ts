@@ -1,56 +1,11 @@
 import { BLOCK_BYTES, type BuiltLayer } from '@dsec/erofs';
-import { type Digest, DsecError, MIB } from '@dsec/std';
-import { type Static, Type } from 'typebox';
+import { type Digest, DsecError } from '@dsec/std';
+import type { Static } from 'typebox';
+import { DEVICES_MAX, MANIFEST_FORMAT } from './record-limits.ts';
+import type { LayerManifestSchema } from './record-schemas.ts';
 
-/** Metadata of more bytes is neither written nor read: about 10 million entries. */
-export const META_BYTES_MAX = 2048 * MIB;
-/** The kernel's device table takes 65,535; a layer is compacted long before this. */
-export const DEVICES_MAX = 256;
-/** Raised with every change of this record's shape. */
-const FORMAT = 1;
 /** Who encoded the metadata; raised when the same input gives other bytes. */
 const WRITER = 'dsec-erofs/1';
-
-export const DigestSchema = Type.Unsafe<Digest>(
-  Type.String({ pattern: '^sha256:[0-9a-f]{64}$', maxLength: 71 }),
-);
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const closed = { additionalProperties: false };
-
-const DeviceSchema = Type.Object({ blobId: DigestSchema, blocks: Count, bytes: Count }, closed);
-
-const StatsSchema = Type.Object(
-  {
-    entries: Count,
-    inodes: Count,
-    contentBytes: Count,
-    holeBytes: Count,
-    ownDuplicateBytes: Count,
-    sharedBytes: Count,
-    storedBytes: Count,
-    droppedXattrs: Count,
-  },
-  closed,
-);
-
-/**
- * `layers/<layerId>/layer.json`: what can be said of a layer from its content alone. What a layer is for,
- * where it came from and how to run it differ between two imports of one tree, so they stand in the ref
- * (`ref-store.ts`).
- */
-export const LayerManifestSchema = Type.Object(
-  {
-    format: Type.Literal(FORMAT),
-    writer: Type.String({ minLength: 1, maxLength: 64 }),
-    layerId: DigestSchema,
-    treeDigest: DigestSchema,
-    metaBytes: Type.Integer({ minimum: BLOCK_BYTES, maximum: META_BYTES_MAX }),
-    /** In the order of the metadata's device table. `bytes` is the length of the blob's data file. */
-    devices: Type.Array(DeviceSchema, { maxItems: DEVICES_MAX }),
-    stats: StatsSchema,
-  },
-  closed,
-);
 
 export type LayerManifest = Static<typeof LayerManifestSchema>;
 
@@ -60,7 +15,7 @@ export function manifestOf(built: BuiltLayer): LayerManifest {
     throw new DsecError('import-limit', `a layer may use at most ${DEVICES_MAX} data blobs`);
   }
   return {
-    format: FORMAT,
+    format: MANIFEST_FORMAT,
     writer: WRITER,
     layerId: built.layerId,
     treeDigest: built.treeDigest,

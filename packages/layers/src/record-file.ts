@@ -1,10 +1,9 @@
-import { DsecError, MIB } from '@dsec/std';
+import { DsecError } from '@dsec/std';
 import type { Static, TSchema } from 'typebox';
-import { Check, Errors } from 'typebox/value';
 import { readBounded } from './durable-file.ts';
+import { RECORD_BYTES_MAX } from './record-limits.ts';
 
-/** A manifest or ref of more bytes is not one of ours. */
-export const RECORD_BYTES_MAX = MIB;
+type Schemas = typeof import('./record-schemas.ts');
 
 /** The text of a manifest or ref. `import-limit` when nobody would read it back. */
 export function encodeRecord(record: object): string {
@@ -15,10 +14,13 @@ export function encodeRecord(record: object): string {
   return text;
 }
 
-/** Reads a JSON document of a known shape. Anything else in its place is `data-loss`. */
+/**
+ * Reads a JSON document of a known shape. Anything else in its place is `data-loss`. The shapes are loaded
+ * with the first document that is there.
+ */
 export async function readJson<Schema extends TSchema>(
   path: string,
-  schema: Schema,
+  schemaOf: (schemas: Schemas) => Schema,
 ): Promise<Static<Schema>> {
   const text = (await readBounded(path, RECORD_BYTES_MAX)).toString('utf8');
   let value: unknown;
@@ -27,6 +29,8 @@ export async function readJson<Schema extends TSchema>(
   } catch (thrown) {
     throw new DsecError('data-loss', `${path} is not JSON`, { cause: thrown });
   }
+  const { Check, Errors } = await import('typebox/value');
+  const schema = schemaOf(await import('./record-schemas.ts'));
   if (!Check(schema, value)) {
     const [first] = Errors(schema, value);
     const where = first === undefined ? '' : `: ${first.instancePath || '/'} ${first.message}`;

@@ -2,7 +2,7 @@ import { link, opendir, unlink } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { syncDirectory } from '@dsec/linux';
 import { asDsecError, DsecError } from '@dsec/std';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { crashPoint } from './crash-point.ts';
 import { ensureDirectory } from './durable-file.ts';
 import {
@@ -17,52 +17,18 @@ import {
   selectVersion,
   sortVersions,
 } from './layer-ref.ts';
-import { DigestSchema } from './manifest.ts';
-import { RECORD_BYTES_MAX, readJson } from './record-file.ts';
-import type { ImageMetadata } from './sources/index.ts';
+import { readJson } from './record-file.ts';
+import { REF_FORMAT } from './record-limits.ts';
+import type { RefRecordSchema } from './record-schemas.ts';
 import { type LayerStore, refPaths, refsDirectory } from './store-layout.ts';
 
 /** One directory of the store holds at most this many names; more are refused when listed. */
 const NAMES_MAX = 1_000_000;
-const FORMAT = 1;
-const Text = Type.String({ maxLength: RECORD_BYTES_MAX });
-const closed = { additionalProperties: false };
-
-const Texts = Type.Array(Text, { maxItems: 65_536 });
-
-/** How the image that a layer came from wants its processes started. Advice to whoever creates a sandbox. */
-const ImageSchema = Type.Unsafe<ImageMetadata>(
-  Type.Object({ env: Texts, workdir: Text, user: Text, entrypoint: Texts, command: Texts }, closed),
-);
-
-/** Where the content came from, and the digest of what was read there, if that has one. */
-const ProvenanceSchema = Type.Object(
-  {
-    kind: Type.String({ minLength: 1, maxLength: 64 }),
-    digest: Type.Union([DigestSchema, Type.Null()]),
-  },
-  closed,
-);
-
-/** `refs/<kind>/<name>/<version>`: what a name means. */
-export const RefRecordSchema = Type.Object(
-  {
-    format: Type.Literal(FORMAT),
-    ref: Type.String({ maxLength: 512 }),
-    layerId: DigestSchema,
-    treeDigest: DigestSchema,
-    image: Type.Union([ImageSchema, Type.Null()]),
-    source: ProvenanceSchema,
-    createdAtMs: Type.Integer({ minimum: 0 }),
-  },
-  closed,
-);
-
-export type Provenance = Static<typeof ProvenanceSchema>;
 export type RefRecord = Static<typeof RefRecordSchema>;
+export type Provenance = RefRecord['source'];
 
 export function refRecordOf(ref: LayerRef, fields: Omit<RefRecord, 'format' | 'ref'>): RefRecord {
-  return { format: FORMAT, ref: formatLayerRef(ref), ...fields };
+  return { format: REF_FORMAT, ref: formatLayerRef(ref), ...fields };
 }
 
 /** The record of a full ref, or undefined. */
@@ -70,7 +36,7 @@ export async function findRef(store: LayerStore, ref: LayerRef): Promise<RefReco
   const path = refPaths(store, ref).file;
   let record: RefRecord;
   try {
-    record = await readJson(path, RefRecordSchema);
+    record = await readJson(path, (schemas) => schemas.RefRecordSchema);
   } catch (thrown) {
     const error = asDsecError(thrown);
     if (error.code === 'not-found') return undefined;

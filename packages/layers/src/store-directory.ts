@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { makeDirectories, syncDirectory } from '@dsec/linux';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
 import { ensureDirectory, openRegularFile, promised } from './durable-file.ts';
-import { checkManifest, type LayerManifest, LayerManifestSchema } from './manifest.ts';
+import { checkManifest, type LayerManifest } from './manifest.ts';
 import { readJson } from './record-file.ts';
 import { type SweepOptions, sweepStages } from './stage.ts';
 import { blobPaths, type LayerStore, layerPaths, stagesDirectory } from './store-layout.ts';
@@ -42,7 +42,10 @@ export async function openLayerStore(root: string): Promise<LayerStore> {
 export async function readManifest(store: LayerStore, layerId: Digest): Promise<LayerManifest> {
   const { directory, manifest } = layerPaths(store, layerId);
   try {
-    return checkManifest(await readJson(manifest, LayerManifestSchema), layerId);
+    return checkManifest(
+      await readJson(manifest, (schemas) => schemas.LayerManifestSchema),
+      layerId,
+    );
   } catch (thrown) {
     const error = asDsecError(thrown);
     if (error.code !== 'not-found') throw error;

@@ -1,7 +1,8 @@
 import { DsecError } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import { checkManifest, DEVICES_MAX, type LayerManifest, manifestOf } from '../src/manifest.ts';
-import { encodeRecord, RECORD_BYTES_MAX } from '../src/record-file.ts';
+import { checkManifest, type LayerManifest, manifestOf } from '../src/manifest.ts';
+import { encodeRecord } from '../src/record-file.ts';
+import { DEVICES_MAX, RECORD_BYTES_MAX } from '../src/record-limits.ts';
 import { fakeLayer } from './support/built-layer.ts';
 
 const { built } = fakeLayer('content');

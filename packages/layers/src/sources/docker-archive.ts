@@ -2,7 +2,7 @@ import type { LayerBuilder } from '@dsec/erofs';
 import { DsecError, parseDigest } from '@dsec/std';
 import { readDocument } from './image-blob.ts';
 import { ConfigSchema, parseDocument, SavedImagesSchema } from './image-documents.ts';
-import type { ImageFiles } from './image-files.ts';
+import { type ImageFiles, SAVED_IMAGES_FILE } from './image-files.ts';
 import {
   ambiguous,
   type ImageChoice,
@@ -13,7 +13,6 @@ import {
 } from './image-layers.ts';
 import { shown } from './member-path.ts';
 
-export const SAVED_IMAGES_FILE = 'manifest.json';
 const NAME_BYTES_MAX = 255;
 /** Letters that the names of saved layers and configurations have; no part may start with a dot. */
 const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.:-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.:-]*)*$/;

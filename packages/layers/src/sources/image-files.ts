@@ -8,6 +8,11 @@ import { shown } from './member-path.ts';
 import { createPace, type Pace } from './pace.ts';
 import { createTarReader, type TarMember, type TarReader } from './tar-reader.ts';
 
+/** The file that marks a layout (OCI image layout specification). */
+export const LAYOUT_FILE = 'oci-layout';
+/** The file that lists the images of an archive of `docker save`. */
+export const SAVED_IMAGES_FILE = 'manifest.json';
+
 /** A stretch of an open file that holds one blob or document. */
 export interface ImageFile {
   readonly fd: number;

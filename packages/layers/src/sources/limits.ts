@@ -31,7 +31,7 @@ export interface ImportLimits extends BuilderLimits {
 
 /**
  * Above most images that people publish, and low enough that a hostile one ends early and in less than
- * 256 MiB of memory, importing process and decoder together: Node takes 70, `memoryBytesMax` is for the
+ * 256 MiB of memory, importing process and decoder together: Node takes 60, `memoryBytesMax` is for the
  * tree, and then comes either the decoder with its window or the encoded metadata. `expansionMax`: software
  * packs 2 to 20 times, and deflate cannot pass 1,032, so a limit above that would never meet a gzip bomb.
  * `zstdWindowBytesMax` is eight times the default of `zstd -19`, and half of what `--ultra -22` and `--long`

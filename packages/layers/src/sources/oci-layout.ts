@@ -13,7 +13,7 @@ import {
   ManifestSchema,
   parseDocument,
 } from './image-documents.ts';
-import type { ImageFiles } from './image-files.ts';
+import { type ImageFiles, LAYOUT_FILE } from './image-files.ts';
 import {
   ambiguous,
   type ImageChoice,
@@ -27,8 +27,6 @@ import { matchesPlatform, type Platform } from './image-platform.ts';
 import type { ImportLimits } from './limits.ts';
 import { shown } from './member-path.ts';
 
-/** The file that marks a layout (OCI image layout specification). */
-export const LAYOUT_FILE = 'oci-layout';
 const INDEX_FILE = 'index.json';
 /** An index of indexes of indexes; deeper ones mean nothing that people publish. */
 const INDEX_DEPTH_MAX = 3;

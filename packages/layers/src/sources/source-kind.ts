@@ -2,10 +2,14 @@ import { closeSync, constants, fstatSync, readSync, statSync } from 'node:fs';
 import { openAt } from '@dsec/linux';
 import { DsecError, KIB } from '@dsec/std';
 import { compressionOf, openInput } from './compression.ts';
-import { SAVED_IMAGES_FILE } from './docker-archive.ts';
-import { type ImageFiles, openImageArchive, openImageDirectory } from './image-files.ts';
+import {
+  type ImageFiles,
+  LAYOUT_FILE,
+  openImageArchive,
+  openImageDirectory,
+  SAVED_IMAGES_FILE,
+} from './image-files.ts';
 import { IMPORT_LIMITS_DEFAULT, type ImportLimits } from './limits.ts';
-import { LAYOUT_FILE } from './oci-layout.ts';
 import { createPace, type Pace } from './pace.ts';
 import { parseTarHeader, TAR_BLOCK_BYTES, tarBlockKind } from './tar-header.ts';
 
