@@ -160,23 +160,8 @@ export function createImportBudget(limits: BuilderLimits): ImportBudget {
       addMeta(path, chunksOf(sizeBytes) * 8);
     },
     addXattrs(path, kind, xattrs) {
-      const kept: [ByteString, Uint8Array][] = [];
-      let inodeBytes = 0;
-      let encodedBytes = 0;
-      for (const [name, value] of xattrs) {
-        const verdict = isXattrName(name) ? keepXattr(kind, name, value) : 'drop';
-        if (verdict === 'bad-id') throw invalid(path, `${name} names an id above ${ID_MAX}`);
-        if (verdict === 'drop') {
-          droppedXattrs += 1;
-          continue;
-        }
-        if (value.length > XATTR_VALUE_BYTES_MAX) {
-          throw overLimit(path, 'xattr value bytes', XATTR_VALUE_BYTES_MAX);
-        }
-        inodeBytes += name.length + value.length;
-        encodedBytes += entryBytes(name.length, value.length);
-        kept.push([name, value]);
-      }
+      const { kept, dropped, inodeBytes, encodedBytes } = sortXattrs(path, kind, xattrs);
+      droppedXattrs += dropped;
       xattrBytes += inodeBytes;
       if (inodeBytes > limits.xattrBytesPerInodeMax || encodedBytes > XATTR_BYTES_MAX / 2) {
         throw overLimit(path, 'xattrBytesPerInodeMax', limits.xattrBytesPerInodeMax);
@@ -186,6 +171,33 @@ export function createImportBudget(limits: BuilderLimits): ImportBudget {
       return kept;
     },
   };
+}
+
+/** The xattrs that are kept, and what they take. */
+function sortXattrs(
+  path: ByteString,
+  kind: FileKind,
+  xattrs: ReadonlyMap<ByteString, Uint8Array>,
+) {
+  let dropped = 0;
+  const kept: [ByteString, Uint8Array][] = [];
+  let inodeBytes = 0;
+  let encodedBytes = 0;
+  for (const [name, value] of xattrs) {
+    const verdict = isXattrName(name) ? keepXattr(kind, name, value) : 'drop';
+    if (verdict === 'bad-id') throw invalid(path, `${name} names an id above ${ID_MAX}`);
+    if (verdict === 'drop') {
+      dropped += 1;
+      continue;
+    }
+    if (value.length > XATTR_VALUE_BYTES_MAX) {
+      throw overLimit(path, 'xattr value bytes', XATTR_VALUE_BYTES_MAX);
+    }
+    inodeBytes += name.length + value.length;
+    encodedBytes += entryBytes(name.length, value.length);
+    kept.push([name, value]);
+  }
+  return { kept, dropped, inodeBytes, encodedBytes };
 }
 
 function isXattrName(name: ByteString): boolean {

@@ -23,8 +23,8 @@ import { encodeXattrs, type XattrEncoding } from './xattr-encoding.ts';
 export const META_BYTES_MAX = 2 ** 31 - BLOCK_BYTES;
 
 /**
- * Room behind an inode that the metadata always has: fsck.erofs before 1.9 reads a header of xattrs there also
- * when there are none, and calls an image damaged that ends sooner. Only the last inode can lack it.
+ * Room behind an inode that the metadata always has: fsck.erofs before 1.9 reads a header of xattrs there
+ * also when there are none, and calls an image damaged that ends sooner. Only the last inode can lack it.
  */
 const BEHIND_INODE_BYTES = XATTR_HEADER_BYTES;
 /** Not 0, since an inode number 0 is no file to many programs. */
