@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { asDsecError, DsecError } from '@dsec/std';
 import { Command, CommanderError } from 'commander';
 import { addDoctorCommand } from './commands/doctor.ts';
+import { addEdgeCommand } from './commands/edge.ts';
 import { addLayerCommands } from './commands/layer.ts';
 import { printError } from './output.ts';
 
@@ -19,6 +20,7 @@ process.stdout.on('error', endWithoutReader);
 process.stderr.on('error', () => {});
 
 addDoctorCommand(program);
+addEdgeCommand(program);
 addLayerCommands(program);
 
 try {

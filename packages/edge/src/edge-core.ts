@@ -153,7 +153,7 @@ function compose(
     }),
     async close() {
       closing.abort(new DsecError('unavailable', 'the edge is closing'));
-      await Promise.race([lifecycle.idle(), clock.sleep(CLOSE_PATIENCE_MS)]);
+      await withPatience(lifecycle.idle(), clock);
       events.close();
       wheel.close();
       agents.close();
@@ -161,6 +161,13 @@ function compose(
       journal.close();
     },
   };
+}
+
+async function withPatience(work: Promise<void>, clock: Clock): Promise<void> {
+  const done = new AbortController();
+  const sleep = clock.sleep(CLOSE_PATIENCE_MS, done.signal).catch(() => undefined);
+  await Promise.race([work, sleep]);
+  done.abort();
 }
 
 function expireKeys(wheel: TimerWheel, idempotency: Idempotency): void {

@@ -85,7 +85,7 @@ async function complete(
     backend: { stats: (key) => usageOf(backend, key) },
     files: createFiles({ ...core, agents, random }),
     ports: createPorts({ sandboxes, agents }),
-    state: async (query) => core.state(query),
+    state: core.state,
     health: () => healthOf(core),
   });
   return { ...core, exec, handlers, metrics };
