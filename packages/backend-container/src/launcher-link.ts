@@ -89,7 +89,7 @@ export function openLauncherLink(options: LauncherLinkOptions): LauncherLink {
       const limit = AbortSignal.any(limits);
       while (current === undefined) {
         if (fatal !== undefined) throw fatal;
-        signal?.throwIfAborted();
+        if (signal?.aborted) throw asDsecError(signal.reason);
         if (limit.aborted) {
           throw new DsecError('unavailable', 'the launcher cannot be reached', {
             cause: lastFailure,

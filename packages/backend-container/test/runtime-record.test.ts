@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { readRecord } from '../src/runtime-record.ts';
+
+const record = { pid: 17, startTicks: 4711, upperDriver: 'tmpfs' };
+
+describe('readRecord', () => {
+  it('reads what was written, through JSON', () => {
+    expect(readRecord(JSON.parse(JSON.stringify(record)))).toEqual(record);
+  });
+
+  it.each([
+    [undefined],
+    [null],
+    ['x'],
+    [{}],
+    [{ ...record, pid: '17' }],
+    [{ ...record, upperDriver: 'x' }],
+  ])('refuses %j', (value) => expect(() => readRecord(value)).toThrow(/not one of this backend/));
+});
