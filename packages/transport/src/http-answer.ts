@@ -64,18 +64,33 @@ async function* linesOf(schema: TSchema, items: AsyncIterable<unknown>): AsyncGe
   for await (const item of items) yield `${JSON.stringify(conforming(schema, item))}\n`;
 }
 
-/** Begins with a comment, so that the caller knows that it is connected before anything has happened. */
+/**
+ * Begins with a comment, so that the caller knows that it is connected before anything has happened; what
+ * is wrong from the start is an error response instead.
+ */
 function eventStreamOf(
   schema: TSchema,
   events: AsyncIterable<EventAnswer<unknown> | undefined>,
 ): Readable {
   return streamOf(
     (async function* () {
-      yield ': connected\n\n';
-      for await (const event of events) {
-        if (event === undefined) yield ':\n\n';
-        else yield `id: ${event.id}\ndata: ${JSON.stringify(conforming(schema, event.data))}\n\n`;
+      const iterator = events[Symbol.asyncIterator]();
+      let next = iterator.next();
+      try {
+        await Promise.race([next, new Promise((resolve) => setImmediate(resolve))]);
+        yield ': connected\n\n';
+        for (let item = await next; !item.done; item = await next) {
+          yield item.value === undefined ? ':\n\n' : eventText(schema, item.value);
+          next = iterator.next();
+        }
+      } finally {
+        next.catch(() => {});
+        await iterator.return?.();
       }
     })(),
   );
+}
+
+function eventText(schema: TSchema, { id, data }: EventAnswer<unknown>): string {
+  return `id: ${id}\ndata: ${JSON.stringify(conforming(schema, data))}\n\n`;
 }
