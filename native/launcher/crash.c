@@ -11,9 +11,10 @@ static const char *const names[CRASH_POINTS] = {
 	[CRASH_SPAWN_SOCKET] = "spawn-socket",	   [CRASH_SPAWN_CLONED] = "spawn-cloned",
 	[CRASH_SPAWN_READY] = "spawn-ready",	   [CRASH_KILL_WRITTEN] = "kill-written",
 	[CRASH_EXIT_SEEN] = "exit-seen",	   [CRASH_RELEASE_SOCKET] = "release-socket",
-	[CRASH_RELEASE_CGROUP] = "release-cgroup", [CRASH_RELEASE_UPPER] = "release-upper",
-	[CRASH_LAYER_COPIED] = "layer-copied",	   [CRASH_LAYER_PLACED] = "layer-placed",
-	[CRASH_LAYER_MOUNTED] = "layer-mounted",   [CRASH_LAYER_UNUSED] = "layer-unused",
+	[CRASH_RELEASE_CGROUP] = "release-cgroup", [CRASH_RELEASE_MOUNT] = "release-mount",
+	[CRASH_RELEASE_UPPER] = "release-upper",   [CRASH_LAYER_COPIED] = "layer-copied",
+	[CRASH_LAYER_PLACED] = "layer-placed",	   [CRASH_LAYER_MOUNTED] = "layer-mounted",
+	[CRASH_LAYER_UNUSED] = "layer-unused",
 };
 
 static int armed = -1;

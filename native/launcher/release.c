@@ -49,6 +49,7 @@ static int remove_upper(const char *key)
 		return -errno;
 	if (rmdir(path) && errno != ENOENT)
 		return -errno;
+	crash_point(CRASH_RELEASE_MOUNT);
 	return upper_remove(key);
 }
 

@@ -1,5 +1,9 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
+import type { SpawnFields } from '@dsec/protocol';
+import { MIB } from '@dsec/std';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
 import {
@@ -28,10 +32,18 @@ describe.runIf(canMount)('a launcher that dies (needs root)', () => {
   });
   afterEach(() => world.close());
 
+  const uppers = () => join(world.stateRoot, 'uppers');
+
   /** One life, and the layer under it. */
   async function live(client: LauncherClient) {
     await mountLayers(client, [base]);
-    await client.spawn(world.spec(key, { layers: [base] }));
+    // With most that can be left: a mount, a device and a file.
+    const upper = { driver: 'image', sizeBytes: 16 * MIB, inodesMax: 256 } as const;
+    const change = ({ root, ...spec }: SpawnFields): SpawnFields => ({
+      ...spec,
+      root: { layers: root?.layers ?? [], nosuid: false, upper },
+    });
+    await client.spawn(world.spec(key, { layers: [base], change }));
     await client.kill(key);
     await client.release(key);
     await client.unmountLayer(base.layerId);
@@ -56,6 +68,11 @@ describe.runIf(canMount)('a launcher that dies (needs root)', () => {
       await client.unmountLayer(base.layerId);
       expect(world.leftovers(), point).toEqual([]);
       expect(pinnedPaths(world.stateRoot), point).toEqual(['/layers']);
+      const images = existsSync(uppers()) ? readdirSync(uppers()) : [];
+      expect(
+        images.filter((name) => !name.startsWith('.empty')),
+        point,
+      ).toEqual([]);
       await live(client);
       await kill();
     }
