@@ -98,6 +98,30 @@ describe('faults', () => {
     await backend.stop(each.key);
   });
 
+  test('what is left or stuck is done by the next stop', async () => {
+    const { world, backend, plan } = open();
+    for (const fault of ['create-fails', 'create-leaves', 'stop-stuck'] as const) {
+      world.faults.arm(fault);
+    }
+    const { key } = plan();
+    const failed = backend.create({ ...plan(), key });
+    await expect(failed).rejects.toMatchObject({ details: { leftover: true } });
+    expect(world.leftovers()).not.toEqual([]);
+    await expect(backend.stop(key)).rejects.toMatchObject({ code: 'deadline-exceeded' });
+    await backend.stop(key);
+    expect(world.leftovers()).toEqual([]);
+  });
+
+  test('a sandbox that does not freeze runs on', async () => {
+    const { world, backend, plan } = open();
+    const each = plan();
+    await backend.create(each);
+    world.faults.arm('freeze-stuck');
+    await expect(backend.pause(each.key)).rejects.toMatchObject({ code: 'freeze-timeout' });
+    expect((await run(await connect(backend, each), ['exit', '6'])).exitCode).toBe(6);
+    await backend.stop(each.key);
+  });
+
   test('an end that nobody was told of is found by recover', async () => {
     const { world, backend, plan } = open();
     const each = plan();

@@ -140,7 +140,7 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     await refused('not-found', createFollower(fields).attach(link));
   },
 
-  'a start that failed is remembered like a result': async (bench) => {
+  'a start that was refused is remembered like a result': async (bench) => {
     const { link } = await bench.start();
     const execId = newExecId();
     const fields = execFields(['no-such-command-anywhere'], { execId });

@@ -27,6 +27,8 @@ export interface SimAgent {
 
 interface Guest {
   readonly duplex: Duplex;
+  /** It has left the door: for a link, a request, or nothing. */
+  readonly settled: AbortController;
   token: Uint8Array | undefined;
 }
 
@@ -47,7 +49,7 @@ export function createSimAgent(context: AgentContext): SimAgent {
   const findGuest = (token: Uint8Array) => {
     for (const guest of guests) {
       if (guest.token === undefined || Buffer.compare(guest.token, token) !== 0) continue;
-      guests.delete(guest);
+      leave(guests, guest);
       return guest.duplex;
     }
     return undefined;
@@ -80,25 +82,34 @@ export function createSimAgent(context: AgentContext): SimAgent {
 async function accept(state: State, duplex: Duplex): Promise<void> {
   const { guests, context } = state;
   duplex.on('error', () => {});
-  if (state.hasEnded || guests.size >= GUESTS_MAX) return void duplex.destroy();
-  const guest: Guest = { duplex, token: undefined };
+  if (state.hasEnded || guests.size >= GUESTS_MAX) {
+    duplex.destroy();
+    return;
+  }
+  const guest: Guest = { duplex, settled: new AbortController(), token: undefined };
   guests.add(guest);
-  duplex.once('close', () => guests.delete(guest));
-  void context.time.sleep(GUEST_DEADLINE_MS).then(() => {
-    if (guests.delete(guest)) duplex.destroy();
-  });
+  duplex.once('close', () => leave(guests, guest));
+  context.time.sleep(GUEST_DEADLINE_MS, guest.settled.signal).then(
+    () => duplex.destroy(),
+    () => {},
+  );
   const start = await firstBytes(duplex);
   await context.time.thawed();
   if (!guests.has(guest)) return;
   if (HELLO_START.equals(start.subarray(4, 12))) {
     duplex.unshift(start);
-    guests.delete(guest);
+    leave(guests, guest);
     return serveLink(state, duplex);
   }
   const token = start.subarray(0, NONCE_BYTES);
   if (start.length > NONCE_BYTES) duplex.unshift(start.subarray(NONCE_BYTES));
-  if (state.requests.offer(token, duplex)) guests.delete(guest);
+  if (state.requests.offer(token, duplex)) leave(guests, guest);
   else guest.token = token;
+}
+
+function leave(guests: Set<Guest>, guest: Guest): void {
+  guests.delete(guest);
+  guest.settled.abort();
 }
 
 /** As many bytes as it takes to tell a hello from a token; the connection is paused then. */

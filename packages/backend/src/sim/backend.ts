@@ -43,16 +43,24 @@ interface State {
 /** `world` is the node: pass the same one to the next backend to simulate a restart. */
 export function createSimBackend(world: SimWorld): SimBackend {
   const state: State = { world, listeners: new Set(), creating: new Set(), isLost: false };
-  const leave = () => {
-    if (state.isLost) return;
-    state.isLost = true;
-    world.onEnd = undefined;
-  };
-  world.onEnd = (sandbox, exit) => {
+  const onEnd: SimWorld['onEnd'] = (sandbox, exit) => {
     // Of a sandbox that is still being made its `create` tells.
     if (state.creating.has(keyText(sandbox.key))) return;
     for (const listener of state.listeners) listener(exit);
   };
+  const leave = () => {
+    state.isLost = true;
+    if (world.onEnd === onEnd) world.onEnd = undefined;
+  };
+  const freeze = async (key: SandboxKey) => {
+    const { time } = running(world, key).context;
+    if (world.faults.happens('freeze-stuck')) {
+      throw new DsecError('freeze-timeout', 'a process does not freeze');
+    }
+    time.freeze();
+  };
+  const thaw = async (key: SandboxKey) => running(world, key).context.time.thaw();
+  world.onEnd = onEnd;
   return {
     kind: 'container',
     probe: async () => reportOf(world),
@@ -60,15 +68,19 @@ export function createSimBackend(world: SimWorld): SimBackend {
     dial: (key, signal) => dial(state, key, signal),
     stop: async (key) => {
       const sandbox = world.sandboxes.get(keyText(key));
-      if (sandbox !== undefined) await destroy(world, sandbox);
+      if (sandbox === undefined) return;
+      if (world.faults.happens('stop-stuck')) {
+        throw new DsecError('deadline-exceeded', 'a process does not end');
+      }
+      await destroy(world, sandbox);
     },
     async update(key, limits) {
       update(running(world, key), limits);
     },
-    freeze: async (key) => running(world, key).context.time.freeze(),
-    thaw: async (key) => running(world, key).context.time.thaw(),
-    pause: async (key) => running(world, key).context.time.freeze(),
-    resume: async (key) => running(world, key).context.time.thaw(),
+    freeze,
+    thaw,
+    pause: freeze,
+    resume: thaw,
     stats: async (key) => statsOf(running(world, key)),
     recover: (claims) => recoverWorld(world, claims, (sandbox) => destroy(world, sandbox)),
     onExit: (listener) => void state.listeners.add(listener),
@@ -106,6 +118,7 @@ async function create(
   const sandbox = newSandbox(world, plan);
   const undo = createCleanupStack();
   world.sandboxes.set(name, sandbox);
+  world.slots.add(plan.slot);
   creating.add(name);
   undo.push('sandbox', () => destroy(world, sandbox));
   try {
@@ -116,6 +129,7 @@ async function create(
   } catch (thrown) {
     // A backend that was killed undoes nothing, and says nothing any more.
     if (state.isLost) return await new Promise<never>(() => {});
+    if (world.faults.happens('create-leaves')) throw leftover(thrown);
     await undo.run();
     throw asDsecError(thrown);
   } finally {
@@ -130,11 +144,15 @@ async function create(
   return { record: { slot: plan.slot }, protections: PROTECTIONS, upperDriver: UPPER_DRIVER };
 }
 
+function leftover(thrown: unknown): DsecError {
+  const { code, message, details } = asDsecError(thrown);
+  return new DsecError(code, message, { cause: thrown, details: { ...details, leftover: true } });
+}
+
 function checkPlan(world: SimWorld, plan: SandboxPlan): void {
   const name = keyText(plan.key);
   if (world.sandboxes.has(name)) throw new DsecError('already-exists', `${name} exists`);
-  const taken = [...world.sandboxes.values()].some((other) => other.plan.slot === plan.slot);
-  if (taken || plan.slot >= world.slotsMax) {
+  if (world.slots.has(plan.slot) || plan.slot >= world.slotsMax) {
     throw new DsecError('invalid-argument', `slot ${plan.slot} is in use, or none`);
   }
   const known = new Set(PROTECTIONS.map((protection) => protection.name));
@@ -160,16 +178,17 @@ function newSandbox(world: SimWorld, plan: SandboxPlan): SimSandbox {
     files: createSimFiles({ clock, bytesMax: limits.diskBytes, inodesMax: limits.inodesMax }),
   };
   const agent = createSimAgent(context);
-  return { key: plan.key, plan, made: new Set(), context, agent, end: undefined };
+  const startedMs = time.nowMs();
+  return { key: plan.key, plan, made: new Set(), context, agent, startedMs, end: undefined };
 }
 
 async function takeStep(
-  { world, isLost }: State,
+  state: State,
   sandbox: SimSandbox,
   step: SimStep,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  if (isLost) throw new DsecError('cancelled', 'the backend is gone');
+  const { world } = state;
   if (signal?.aborted) throw abortError(signal);
   if (world.faults.happens('create-fails')) {
     throw new DsecError('unavailable', `the step ${step} failed`, { details: { step } });
@@ -179,6 +198,7 @@ async function takeStep(
   }
   const { createStep } = world.latencyMs;
   if (createStep > 0) await world.clock.sleep(world.random.int(createStep) + 1, signal);
+  if (state.isLost) throw new DsecError('cancelled', 'the backend is gone');
   if (sandbox.end !== undefined) {
     throw new DsecError('agent-lost', `it ended while it was made: ${sandbox.end.detail}`);
   }
@@ -190,7 +210,7 @@ async function destroy(world: SimWorld, sandbox: SimSandbox): Promise<void> {
   sandbox.context.time.thaw();
   await sandbox.context.processes.killAll();
   sandbox.made.clear();
-  world.sandboxes.delete(keyText(sandbox.key));
+  if (world.sandboxes.delete(keyText(sandbox.key))) world.slots.delete(sandbox.plan.slot);
 }
 
 async function dial(
@@ -228,10 +248,11 @@ function update({ context }: SimSandbox, limits: SandboxLimits): void {
   });
 }
 
-function statsOf({ context }: SimSandbox): SandboxStats {
+function statsOf({ context, startedMs }: SimSandbox): SandboxStats {
   const { processes, files, time } = context;
   return {
-    cpuUs: Math.round(time.nowMs()),
+    // Of its running time a thousandth.
+    cpuUs: Math.round(time.nowMs() - startedMs),
     memoryBytes: processes.memoryBytes,
     memoryPeakBytes: processes.memoryPeakBytes,
     diskBytes: files.usedBytes,

@@ -4,10 +4,16 @@ import type { Random } from '@dsec/std';
 export const SIM_FAULTS = [
   /** A step of `create` fails. */
   'create-fails',
+  /** A create that fails leaves what it has made: `leftover` in its error. */
+  'create-leaves',
   /** The agent never says a word: `create` waits until it is given up. */
   'agent-silent',
   /** The agent ends soon after the sandbox has come up. */
   'agent-dies',
+  /** `freeze-timeout`. */
+  'freeze-stuck',
+  /** Something does not end in time. The next `stop` may do better. */
+  'stop-stuck',
   'dial-refused',
   /** What is sent on a new connection never arrives. */
   'link-half-open',

@@ -20,6 +20,8 @@ export interface SimSandbox {
   readonly made: Set<SimStep>;
   readonly context: AgentContext;
   readonly agent: SimAgent;
+  /** In its running time. */
+  readonly startedMs: number;
   /** Its agent has ended. */
   end: SandboxExit | undefined;
 }
@@ -39,6 +41,8 @@ export interface SimWorld {
   /** When set, every agent is of this kind. */
   readonly hostile: HostileMode | undefined;
   readonly sandboxes: Map<string, SimSandbox>;
+  /** Those in use. */
+  readonly slots: Set<number>;
   /** Told of each end; the backend in charge listens. */
   onEnd: ((sandbox: SimSandbox, exit: SandboxExit) => void) | undefined;
   /** What exists, one line each: processes, mounts, slots. Empty when nothing is left. */
@@ -80,8 +84,12 @@ export function createSimWorld(options: SimWorldOptions): SimWorld {
     slotsMax: options.slotsMax ?? 1024,
     hostile: options.hostile,
     sandboxes,
+    slots: new Set(),
     onEnd: undefined,
-    leftovers: () => [...sandboxes.values()].flatMap(linesOf),
+    leftovers: () => [
+      ...[...sandboxes.values()].flatMap(linesOf),
+      ...[...world.slots].map((slot) => `slot ${slot}`),
+    ],
     async endSandbox(key, reason, detail = reason) {
       const sandbox = sandboxes.get(keyText(key));
       if (sandbox === undefined || sandbox.end !== undefined) return;
@@ -103,9 +111,8 @@ export function keyText({ id, generation }: SandboxKey): string {
   return `${id}.${generation}`;
 }
 
-function linesOf({ key, plan, made, context }: SimSandbox): string[] {
+function linesOf({ key, made, context }: SimSandbox): string[] {
   const lines = [...made].map((step) => `${keyText(key)}: ${step}`);
-  if (made.has('slot')) lines.push(`slot ${plan.slot}`);
   if (context.processes.count > 0) lines.push(`processes ${context.processes.count}`);
   return lines;
 }
