@@ -207,8 +207,16 @@ static void serve(int fd)
 	fclose(stream);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	/* As a command of a session, below the real aether. */
+	if (argc == 2) {
+		if (strcmp(argv[1], "attack-own"))
+			attack_process(stdout, 1);
+		else
+			attack_own(stdout);
+		return 0;
+	}
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	for (;;) {
 		int fd = accept(LISTENER_FD, NULL, NULL);

@@ -35,10 +35,14 @@ describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () 
     const { client } = await world.start();
     // The one program of this root is static: aether itself, which can print something and end.
     const program = readFileSync(join(NATIVE, 'build/aether'));
+    const attacker = readFileSync(join(NATIVE, 'build/launcher_pid1'));
     const base = world.buildLayer((builder) => {
       const file = builder.file('bin/tool', ATTRIBUTES, program.length);
       file.write(program);
       file.end();
+      const attack = builder.file('bin/attack', ATTRIBUTES, attacker.length);
+      attack.write(attacker);
+      attack.end();
     });
     await mountLayers(client, [base]);
     const { pid } = await client.spawn(world.spec(key, { layers: [base], slot: SLOT }));
@@ -50,6 +54,21 @@ describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () 
 
     const uid = /Uid:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     expect(uid).toBe(`${BASE + SESSION_IDS}`);
+
+    // Root inside against aether, with the same attempts on its own child as the control.
+    const outcomes = async (what: string) => {
+      const { stdout } = await run(link, ['/bin/attack', what]);
+      return stdout
+        .toString()
+        .split(' ')
+        .map((outcome) => outcome.split('='));
+    };
+    const own = await outcomes('attack-own');
+    expect(own.filter(([, errno]) => errno === '0').length).toBeGreaterThan(9);
+    const first = await outcomes('attack-first');
+    expect(first.map(([name]) => name)).toEqual(own.map(([name]) => name));
+    expect(first.filter(([, errno]) => errno === '0')).toEqual([]);
+    expect((await run(link, ['/bin/tool', '--crash-points'])).exitCode).toBe(0);
     link.close();
     await client.kill(key);
     await client.release(key);
