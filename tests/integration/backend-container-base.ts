@@ -15,15 +15,31 @@ import { importLayer, type LayerStore } from '@dsec/layers';
 import type { Digest } from '@dsec/std';
 
 const PROGRAMS = [
-  ...['cat', 'env', 'head', 'ls', 'pwd', 'seq', 'setsid', 'sh', 'sleep', 'stty', 'tail', 'tr'],
+  ...[
+    'cat',
+    'env',
+    'rm',
+    'head',
+    'ls',
+    'pwd',
+    'seq',
+    'setsid',
+    'sh',
+    'sleep',
+    'stty',
+    'tail',
+    'tr',
+  ],
   ...['true', 'id', 'nproc', 'touch', 'stat', 'dd'],
 ];
+
+/** With those that mounts go to, which would else be made in each sandbox. */
+const DIRECTORIES = ['bin', 'dev', 'etc', 'proc', 'root', 'sys', 'tmp'];
 
 /** Programs, what they are linked with, and the directories that programs expect. */
 export async function importBase(store: LayerStore, scratch: string): Promise<Digest> {
   const root = join(scratch, 'base');
-  for (const name of ['bin', 'etc', 'root', 'tmp'])
-    mkdirSync(join(root, name), { recursive: true });
+  for (const name of DIRECTORIES) mkdirSync(join(root, name), { recursive: true });
   chmodSync(join(root, 'tmp'), 0o1777);
   writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
   for (const program of PROGRAMS) {

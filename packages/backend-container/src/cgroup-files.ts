@@ -4,6 +4,7 @@ import type { SandboxStats } from '@dsec/backend';
 import { asDsecError, DsecError } from '@dsec/std';
 import type { CgroupLayout, Controller } from './cgroup-layout.ts';
 import { poolName } from './limit-settings.ts';
+import type { UpperDriver } from './upper-choice.ts';
 
 /** What is known of where a sandbox's figures are. */
 export interface SandboxPlace {
@@ -12,6 +13,7 @@ export interface SandboxPlace {
   readonly slot: number;
   readonly pid: number;
   readonly startTicks: number;
+  readonly upperDriver: UpperDriver;
 }
 
 const gone = (id: string, cause: unknown) =>
@@ -64,17 +66,17 @@ async function countProcesses(layout: CgroupLayout, place: SandboxPlace): Promis
   return text.split('\n').filter((line) => line !== '').length;
 }
 
-/** What overlay and launcher make of their own in an upper. */
-const UPPER_OWN_INODES = 5;
+/** What launcher, overlay and the file system itself have in an upper before anybody else. */
+const OWN_INODES: Readonly<Record<UpperDriver, number>> = { tmpfs: 5, image: 14, btrfs: 0 };
 
 /** The file system of a sandbox's root answers for its upper. */
-async function upperUsage({ pid, startTicks }: SandboxPlace) {
+async function upperUsage({ pid, startTicks, upperDriver }: SandboxPlace) {
   const found = await statfs(`/proc/${pid}/root`);
   // The number may have been given to another process between the two looks.
   if ((await readStartTicks(pid)) !== startTicks) throw new Error('another process');
   return {
     diskBytes: (found.blocks - found.bfree) * found.bsize,
-    inodes: Math.max(0, found.files - found.ffree - UPPER_OWN_INODES),
+    inodes: Math.max(0, found.files - found.ffree - OWN_INODES[upperDriver]),
   };
 }
 

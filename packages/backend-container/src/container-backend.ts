@@ -43,7 +43,7 @@ export interface ContainerBackendOptions {
   readonly launcherSocket: string;
   /** Below the state root, or mounted there: the launcher opens nothing else. */
   readonly layerStore: LayerStore;
-  /** What this launcher can make, the preferred first. */
+  /** What may be used, the preferred first. Default: what this node can, memory before disk. */
   readonly upperDrivers?: readonly UpperDriver[];
   /** Layer mounts that are kept while nobody uses them. */
   readonly unusedLayersMax?: number;
@@ -63,10 +63,10 @@ const OBJECT_ID_BYTES_MAX = 51;
  * `permission-denied` when others could write to its state.
  */
 export async function openContainerBackend(options: ContainerBackendOptions): Promise<Backend> {
-  const { clock = systemClock, upperDrivers = ['tmpfs'] } = options;
+  const { clock = systemClock } = options;
   const stateRoot = realpathSync(options.stateRoot);
   checkPaths(stateRoot, options.layerStore);
-  const node = probeNode(options.edgeId, upperDrivers);
+  const node = probeNode(options.edgeId, options.upperDrivers);
   const copies = await openNodeCopies(options.layerStore, join(stateRoot, 'node'));
   const views = createViewFiles(stateRoot);
   const lives: BackendContext['lives'] = new Map();

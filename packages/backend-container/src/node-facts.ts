@@ -7,7 +7,10 @@ import type { NodeFacts } from './spawn-spec.ts';
 import type { UpperDriver } from './upper-choice.ts';
 
 /** Finds out what specs depend on. `unsupported` where no sandbox can run at all. */
-export function probeNode(edgeId: string, upperDrivers: readonly UpperDriver[]): NodeFacts {
+export function probeNode(
+  edgeId: string,
+  upperDrivers: readonly UpperDriver[] = probeUpperDrivers(),
+): NodeFacts {
   const stat = readText('/proc/stat') ?? '';
   return {
     edgeId,
@@ -23,6 +26,16 @@ export function probeNode(edgeId: string, upperDrivers: readonly UpperDriver[]):
     upperDrivers,
     slotsMax: Math.min(...['/etc/subuid', '/etc/subgid'].map((p) => slotsBelow(readText(p) ?? ''))),
   };
+}
+
+/**
+ * What the launcher can make on any disk. Not btrfs, whose subvolumes have no limit on inodes.
+ */
+function probeUpperDrivers(): readonly UpperDriver[] {
+  const hasExt4 = /\text4$/m.test(readText('/proc/filesystems') ?? '');
+  const hasLoop = existsSync('/dev/loop-control');
+  const hasTool = ['/usr/sbin/mke2fs', '/sbin/mke2fs'].some((path) => existsSync(path));
+  return hasExt4 && hasLoop && hasTool ? ['tmpfs', 'image'] : ['tmpfs'];
 }
 
 function readText(path: string): string | undefined {

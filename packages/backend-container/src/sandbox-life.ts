@@ -103,8 +103,7 @@ export function requireRunning({ lives }: BackendContext, key: SandboxKey): Runn
 }
 
 export function placeOf({ key, plan, record }: RunningLife): SandboxPlace {
-  const { pid, startTicks } = record;
-  return { id: objectId(key), slot: plan.slot, pid, startTicks };
+  return { id: objectId(key), slot: plan.slot, ...record };
 }
 
 /** Has a launcher watch a sandbox of an earlier one. `not-found` when it does not run. */
