@@ -25,6 +25,7 @@ export interface EdgeCommandOptions {
   readonly launcher?: string;
   readonly agent?: string;
   readonly logLevel: string;
+  readonly keepEndedMs: string;
 }
 
 export interface EdgeConfig {
@@ -38,6 +39,8 @@ export interface EdgeConfig {
   readonly launcherProgram: string;
   readonly agentProgram: string;
   readonly logLevel: LogLevel;
+  /** An ended sandbox stays listed for this long. */
+  readonly keepEndedMs: number;
 }
 
 /** Where `make -C native` puts the programs, from the sources and from what is compiled of them alike. */
@@ -53,7 +56,11 @@ export function edgeConfigOf(options: EdgeCommandOptions, paths: StatePaths): Ed
   if (logLevel === undefined) {
     throw new DsecError('invalid-argument', `--log-level is one of ${LOG_LEVELS.join(', ')}`);
   }
+  if (!/^\d{1,10}$/.test(options.keepEndedMs)) {
+    throw new DsecError('invalid-argument', '--keep-ended-ms is a number of milliseconds');
+  }
   return {
+    keepEndedMs: Number(options.keepEndedMs),
     ...{ paths, backend, logLevel, ticketKeysFile: options.ticketKeys },
     edgeId: parseEdgeId(options.edgeId),
     shardId: parseShardId(options.shardId),

@@ -48,6 +48,7 @@ export async function startEdgeDaemon(
       openBackend: backendOpener(config),
       environments: openEnvironments(paths),
       policy: defaultNodePolicy(probe()),
+      times: { endedKeptMs: config.keepEndedMs },
       doctor: () => examineHost(paths.root),
     },
     signal,

@@ -18,6 +18,7 @@ export function addEdgeCommand(program: Command): void {
     .option('--platform-project <name>', 'whose callers see the events of every project')
     .option('--launcher <program>', 'dsec-launcher (default: as built in native/)')
     .option('--agent <program>', 'aether (default: as built in native/)')
+    .option('--keep-ended-ms <ms>', 'how long an ended sandbox stays listed', '600000')
     .option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
     .option('--crash-points', 'list the names that DSEC_CRASH_POINT takes, and end')
     .addHelpText(

@@ -10,12 +10,12 @@ const PACKAGE = join(import.meta.dirname, '..', '..');
  * Workers are processes that run the compiled package, so a test that starts one compiles it first. Quick
  * when nothing has changed; one test file at a time.
  */
-export function compileFirst(): void {
+export function compileFirst(directory: string = PACKAGE): void {
   beforeAll(async () => {
-    const lock = openSync(join(PACKAGE, 'tsconfig.json'), 'r');
+    const lock = openSync(join(directory, 'tsconfig.json'), 'r');
     try {
       await lockFile(lock, 'exclusive', { timeoutMs: 110_000 });
-      const result = spawnSync('npx', ['tsc', '-b', PACKAGE], { encoding: 'utf8' });
+      const result = spawnSync('npx', ['tsc', '-b', directory], { encoding: 'utf8' });
       if (result.status !== 0) throw new Error(`tsc: ${result.stdout}${result.stderr}`);
     } finally {
       closeSync(lock);
