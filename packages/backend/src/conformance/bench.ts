@@ -37,6 +37,8 @@ export interface Bench {
   /** `cutAfterBytes`: the connection is lost when so many bytes have come. */
   connect(plan: SandboxPlan, options?: { cutAfterBytes?: number }): Promise<AgentLink>;
   reopen(): Promise<Backend>;
+  /** Waits until it holds; `deadline-exceeded` when that takes too long. */
+  until(check: () => boolean | Promise<boolean>): Promise<void>;
 }
 
 export type ConformanceTest = (bench: Bench) => Promise<void>;
@@ -44,6 +46,7 @@ export type ConformanceTest = (bench: Bench) => Promise<void>;
 export interface BenchOptions {
   readonly seed: number;
   readonly isLong: boolean;
+  readonly patienceMs: number;
 }
 
 /** Runs a test on a backend of its own, and looks at what it leaves. */
@@ -90,11 +93,12 @@ export async function runOnBench(
       backend.onExit((exit) => exits.push(exit));
       return backend;
     },
+    until: (check) => until(options.patienceMs, check),
   };
   try {
     await test(bench);
     for (const { key } of plans) await backend.stop(key);
-    await until(async () => (await harness.leftovers()).length === 0).catch(() => {});
+    await bench.until(async () => (await harness.leftovers()).length === 0).catch(() => {});
     assert.deepEqual(await harness.leftovers(), []);
   } finally {
     await Promise.allSettled(plans.map(({ key }) => backend.stop(key)));
@@ -112,15 +116,13 @@ function cutting(duplex: Duplex, afterBytes: number | undefined): Duplex {
   return duplex;
 }
 
-const PATIENCE_MS = 20_000;
 const POLL_MS = 10;
 
-/** Waits until it holds; `deadline-exceeded` after 20 seconds. */
-export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = systemClock.monotonicMs() + PATIENCE_MS;
+async function until(patienceMs: number, check: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = systemClock.monotonicMs() + patienceMs;
   while (!(await check())) {
     if (systemClock.monotonicMs() > endMs) {
-      throw new DsecError('deadline-exceeded', `not within ${PATIENCE_MS} ms`);
+      throw new DsecError('deadline-exceeded', `not within ${patienceMs} ms`);
     }
     await systemClock.sleep(POLL_MS);
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { MIB, newExecId } from '@dsec/std';
-import { type ConformanceTest, refused, until } from './bench.ts';
+import { type ConformanceTest, refused } from './bench.ts';
 import { createFollower, execFields, run, sha256 } from './command-run.ts';
 
 const SIGTERM = 15;
@@ -178,11 +178,11 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     const stream = follower.open(link);
     await stream.send('exec-start', fields);
     const ending = follower.toEnd(stream);
-    await until(() => follower.text.includes('grown'));
+    await bench.until(() => follower.text.includes('grown'));
     await stream.send('timeout', { timeoutMs: 1 });
     const result = await ending;
     assert.deepEqual([result.timedOut, result.signal, result.stdout.text], [true, 9, 'grown\n']);
-    await until(async () => (await bench.backend.stats(key)).pids <= pids);
+    await bench.until(async () => (await bench.backend.stats(key)).pids <= pids);
   },
 
   'signals reach the leader, or the tree': async (bench) => {
@@ -200,10 +200,10 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     const tree = follower.open(link);
     await tree.send('exec-start', fields);
     const end = follower.toEnd(tree);
-    await until(() => follower.text.includes('grown'));
+    await bench.until(() => follower.text.includes('grown'));
     await tree.send('signal', { signal: SIGKILL, scope: 'tree' });
     assert.equal((await end).signal, SIGKILL);
-    await until(async () => (await bench.backend.stats(key)).pids <= pids);
+    await bench.until(async () => (await bench.backend.stats(key)).pids <= pids);
   },
 
   'a terminal of the asked size that follows a resize': async (bench) => {
@@ -214,9 +214,9 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     const stream = follower.open(link);
     await stream.send('exec-start', fields);
     const ending = follower.toEnd(stream);
-    await until(() => follower.text.includes('31 101'));
+    await bench.until(() => follower.text.includes('31 101'));
     await stream.send('resize', { rows: 50, columns: 132 });
-    await until(() => follower.text.includes('50 132'));
+    await bench.until(() => follower.text.includes('50 132'));
     await stream.send('signal', { signal: SIGKILL, scope: 'tree' });
     assert.equal((await ending).signal, SIGKILL);
   },
@@ -229,7 +229,7 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
       () => false,
     );
     const wasKilled = await ending;
-    if (!wasKilled) await until(() => bench.exits.length > 0);
+    if (!wasKilled) await bench.until(() => bench.exits.length > 0);
     assert.deepEqual(
       bench.exits.map(({ reason }) => reason),
       wasKilled ? [] : ['oom'],

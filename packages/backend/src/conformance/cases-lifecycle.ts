@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SandboxId } from '@dsec/std';
-import { type ConformanceTest, refused, until } from './bench.ts';
+import { type ConformanceTest, refused } from './bench.ts';
 import { createFollower, execFields, run } from './command-run.ts';
 
 export const lifecycleCases: Readonly<Record<string, ConformanceTest>> = {
@@ -132,7 +132,7 @@ export const lifecycleCases: Readonly<Record<string, ConformanceTest>> = {
     const before = await bench.backend.stats(key);
     await run(link, bench.commands.manyNames('/tmp', 50));
     await run(link, bench.commands.holdOutputs(0));
-    await until(async () => (await bench.backend.stats(key)).pids > before.pids);
+    await bench.until(async () => (await bench.backend.stats(key)).pids > before.pids);
     const after = await bench.backend.stats(key);
     assert.ok(after.inodes >= before.inodes + 50, `${after.inodes} after ${before.inodes}`);
     assert.ok(after.cpuUs >= before.cpuUs);
@@ -161,7 +161,7 @@ export const lifecycleCases: Readonly<Record<string, ConformanceTest>> = {
     const stream = follower.open(link);
     await stream.send('exec-start', fields);
     const ending = follower.toEnd(stream).catch(() => {});
-    await until(() => follower.text.includes('grown'));
+    await bench.until(() => follower.text.includes('grown'));
     await bench.backend.stop(key);
     await ending;
     assert.deepEqual(await bench.harness.leftovers(), []);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SandboxClaim } from '../backend.ts';
-import { type Bench, type ConformanceTest, refused, type Started, until } from './bench.ts';
+import { type Bench, type ConformanceTest, refused, type Started } from './bench.ts';
 import { createFollower, execFields, run, sha256 } from './command-run.ts';
 
 /** An agent looks at its running clock each second, and counts up to 1.5 s of a freeze. */
@@ -11,7 +11,7 @@ export const recoveryCases: Readonly<Record<string, ConformanceTest>> = {
     const { key, link } = await bench.start();
     const other = await bench.start();
     await bench.harness.killAgent(key);
-    await until(() => bench.exits.length > 0);
+    await bench.until(() => bench.exits.length > 0);
     await link.closed;
     await refused(['state-conflict', 'not-found'], bench.backend.freeze(key));
     // The other one still runs, and by then a second report would have come.
@@ -46,7 +46,7 @@ export const recoveryCases: Readonly<Record<string, ConformanceTest>> = {
     await reopen(bench, started.link);
     await bench.backend.recover([claimOf(started)]);
     await bench.harness.killAgent(started.key);
-    await until(() => bench.exits.length > 0);
+    await bench.until(() => bench.exits.length > 0);
     assert.deepEqual(
       bench.exits.map(({ key }) => key),
       [started.key],

@@ -14,6 +14,8 @@ const CASES: Readonly<Record<string, ConformanceTest>> = {
   ...recoveryCases,
 };
 
+const PATIENCE_MS = 20_000;
+
 /**
  * What every backend must do, as named cases (cf. containerd's test suites for snapshotters). Each opens a
  * backend of its own, and fails when anything is left of it at the end.
@@ -22,11 +24,11 @@ export function backendConformance(
   factory: BackendFactory,
   options: ConformanceOptions = {},
 ): readonly ConformanceCase[] {
-  const { seed = 1, isLong = false, skip = {} } = options;
+  const { seed = 1, isLong = false, patienceMs = PATIENCE_MS, skip = {} } = options;
   return Object.entries(CASES).map(([name, test]) => ({
     name,
     skip: skip[name],
-    run: () => runOnBench(factory, { seed, isLong }, test),
+    run: () => runOnBench(factory, { seed, isLong, patienceMs }, test),
   }));
 }
 

@@ -63,6 +63,8 @@ export interface ConformanceOptions {
   readonly isLong?: boolean;
   /** Of everything that is drawn at random. */
   readonly seed?: number;
+  /** So long what must come to pass may take; 20 seconds unless set. */
+  readonly patienceMs?: number;
   /** Cases that cannot hold on this node, by name, and why: to be printed. */
   readonly skip?: Readonly<Record<string, string>>;
 }
