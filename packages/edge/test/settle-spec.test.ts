@@ -1,0 +1,111 @@
+import { checkCreate, defaultNodePolicy, settleSpec } from '@dsec/edge';
+import { check, type SandboxCreate, SandboxSpec } from '@dsec/protocol';
+import { type DsecError, parseJobId, parseSandboxId } from '@dsec/std';
+import { describe, expect, it } from 'vitest';
+import { CALLER, CREATE, HOST, LAYER } from './core-world.ts';
+
+const { id } = parseSandboxId('sb-s1-e1-abcdefghijklmnop');
+const CONTAINER = { kind: 'container' } as const;
+const IMAGE = { env: [], workdir: '', user: '', entrypoint: [], command: [] };
+
+function settle(
+  create: SandboxCreate,
+  image: Partial<typeof IMAGE> | null = null,
+  caller = CALLER,
+) {
+  return settleSpec({
+    ...{ id, create, caller, backend: CONTAINER, policy: defaultNodePolicy(HOST) },
+    environment: {
+      layers: [{ requested: 'base/t:latest', ref: 'base/t:1.0.0', kind: 'base', layerId: LAYER }],
+      image: image === null ? null : { ...IMAGE, ...image },
+    },
+  });
+}
+
+const fieldOf = (work: () => unknown): unknown => {
+  try {
+    work();
+  } catch (thrown) {
+    return (thrown as DsecError).details.field;
+  }
+  return undefined;
+};
+
+describe('settleSpec', () => {
+  it('leaves nothing open', () => {
+    const { spec, plan, defaults, layers, ttl } = settle({ ...CREATE, waitFor: 'allocated' });
+    expect(check(SandboxSpec, spec, 'spec')).toEqual(spec);
+    expect(spec).not.toHaveProperty('waitFor');
+    expect(Object.values(plan.limits).every((limit) => limit > 0)).toBe(true);
+    expect(plan).toMatchObject({
+      ...{ key: { id, generation: 1 }, hostname: 'abcdefghijklmnop', allowDegraded: false },
+      ...{ isolationDomain: 'project/p', requireProtections: [] },
+      layers: [{ kind: 'base', layerId: LAYER }],
+    });
+    expect(defaults).toEqual({ env: {}, user: 'root', cwd: '/' });
+    expect(layers).toEqual([{ ref: 'base/t:1.0.0', layerId: LAYER }]);
+    expect(ttl.idleMs).toBeGreaterThan(0);
+  });
+
+  it('prefers the request to the image, and the image to the node', () => {
+    const image = { env: ['A=image', 'B=image', '=x', '1=x'], workdir: '/srv', user: 'app:app' };
+    expect(settle(CREATE, image).defaults).toEqual({
+      ...{ env: { A: 'image', B: 'image' }, user: 'app:app', cwd: '/srv' },
+    });
+    const asked = { ...CREATE, env: { B: 'asked' }, user: 'me', cwd: '/home' };
+    expect(settle(asked, image).defaults).toEqual({
+      ...{ env: { A: 'image', B: 'asked' }, user: 'me', cwd: '/home' },
+    });
+  });
+
+  it('takes limits up to those of the node', () => {
+    expect(settle({ ...CREATE, limits: { pidsMax: 100 } }).plan.limits.pidsMax).toBe(100);
+    const greedy = { ...CREATE, limits: { memoryBytes: HOST.memoryTotalBytes + 1 } };
+    expect(fieldOf(() => settle(greedy))).toBe('limits.memoryBytes');
+  });
+
+  it.each([
+    ['node', 'node'],
+    ['project', 'project/p'],
+    ['job', 'job/p/j'],
+  ] as const)('isolates by %s', (isolation, domain) => {
+    const create = { ...CREATE, isolation, job: 'j' };
+    expect(settle(create).plan.isolationDomain).toBe(domain);
+  });
+
+  it('takes the job of the caller, and none out of nothing', () => {
+    const caller = { ...CALLER, job: parseJobId('theirs') };
+    expect(settle({ ...CREATE, isolation: 'job' }, null, caller).spec.job).toBe('theirs');
+    expect(fieldOf(() => settle({ ...CREATE, isolation: 'job' }))).toBe('isolation');
+  });
+
+  it.each([
+    ['env', CREATE, { env: Array.from({ length: 300 }, (_, n) => `V${n}=x`) }],
+    ['env', { ...CREATE, env: { A: 'x'.repeat(32_000), B: 'ü'.repeat(20_000) } }, {}],
+    ['env', { ...CREATE, env: { A: 'x'.repeat(32_000) } }, { env: [`B=${'x'.repeat(40_000)}`] }],
+    ['user', CREATE, { user: 'what is this' }],
+    ['cwd', CREATE, { workdir: 'relative' }],
+  ])('refuses what no command could be given: %s', (field, create, image) => {
+    expect(fieldOf(() => settle(create, image))).toBe(field);
+  });
+});
+
+describe('checkCreate', () => {
+  it.each([
+    ['layers', {}],
+    ['layers', { ...CREATE, environment: 'both' }],
+    ['backend', { ...CREATE, backend: 'microvm' }],
+    ['network', { ...CREATE, network: [{ kind: 'domain', target: 'example.org' }] }],
+  ] as const)('refuses by %s', (field, create) => {
+    expect(fieldOf(() => checkCreate(create as SandboxCreate, CONTAINER))).toBe(field);
+  });
+
+  it('takes the rest', () => {
+    expect(
+      fieldOf(() => checkCreate({ environment: 'e', network: [] }, CONTAINER)),
+    ).toBeUndefined();
+    expect(
+      fieldOf(() => checkCreate({ ...CREATE, backend: 'container' }, CONTAINER)),
+    ).toBeUndefined();
+  });
+});
