@@ -79,11 +79,15 @@ function readControllers(directory: string): readonly string[] | undefined {
   }
 }
 
-/** Version 2 always does where there is swap; version 1 only when the kernel was told to. */
+/** Version 2 does in every kernel that can swap; version 1 only when the kernel was told to. */
 function countsSwap(memory: ControllerPlace | undefined): boolean {
   if (memory === undefined) return false;
-  if (memory.version === 1) {
-    return existsSync(join(memory.directory, '..', 'memory.memsw.limit_in_bytes'));
-  }
+  if (memory.version === 2) return existsSync('/proc/swaps');
+  return existsSync(join(memory.directory, '..', 'memory.memsw.limit_in_bytes'));
+}
+
+/** Whether there is swap at this moment. */
+export function hasSwap(): boolean {
+  if (!existsSync('/proc/swaps')) return false;
   return readFileSync('/proc/swaps', 'utf8').trim().split('\n').length > 1;
 }

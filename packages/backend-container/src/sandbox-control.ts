@@ -2,7 +2,7 @@ import { FREEZE_TIMEOUT_MS, type SandboxKey, type SandboxStats } from '@dsec/bac
 import type { SandboxLimits } from '@dsec/protocol';
 import { DsecError, formatBytes } from '@dsec/std';
 import { isFrozen, memoryInUse, readStats } from './cgroup-files.ts';
-import { CONTROLLERS, type Controller } from './cgroup-layout.ts';
+import { CONTROLLERS, type Controller, hasSwap } from './cgroup-layout.ts';
 import { settingsOf } from './limit-settings.ts';
 import {
   type BackendContext,
@@ -86,7 +86,7 @@ export async function pauseSandbox(
   try {
     if (memory.version === 1) {
       await write(context, life, 'memory', [{ name: 'memory.force_empty', value: '0' }], signal);
-    } else if (context.node.cgroups.swapAccounting) {
+    } else if (hasSwap()) {
       const bytes = (await memoryInUse(context.node.cgroups, placeOf(life))) ?? 0;
       const value = `${bytes} swappiness=max`;
       await write(context, life, 'unified', [{ name: 'memory.reclaim', value }], signal);

@@ -126,7 +126,8 @@ export function endedByItself(context: BackendContext, life: Life, exit: Sandbox
   life.state = 'ended';
   if (life.stopping !== undefined) return;
   life.told = true;
-  for (const listener of context.listeners) listener(exit);
+  // Apart from the connection that told it: a fault of a listener is not one of the launcher.
+  for (const listener of context.listeners) queueMicrotask(() => listener(exit));
 }
 
 export function releaseLayers(context: BackendContext, life: Life): void {
