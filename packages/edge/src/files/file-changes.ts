@@ -52,8 +52,8 @@ export function createFileChanges(options: FileChangesOptions): FileChanges {
   ) => {
     const scope = { caller, route, sandbox: entry.id, key };
     await options.idempotency.run(scope, requestDigest, async () => {
-      const signal = key === undefined ? callerSignal : AbortSignal.timeout(CHANGE_MS);
-      const answer = await askAgent({ link, signal }, type, fields);
+      const signal = key === undefined ? callerSignal : undefined;
+      const answer = await askAgent({ link, signal }, type, fields, CHANGE_MS);
       if (answer.type !== 'done') throw broken(link, `${answer.type} to ${type}`);
       return () => entry.id;
     });

@@ -1,11 +1,14 @@
-import type { AgentFields, Backend, HostFrameType, StreamFrame } from '@dsec/backend';
+import type { AgentFields, AgentLink, Backend, HostFrameType, StreamFrame } from '@dsec/backend';
 import type { FileAttributesFields } from '@dsec/protocol';
 import type { Random, SandboxId } from '@dsec/std';
+import { startDeadline } from '@dsec/transport';
 import type { Agents } from '../exec/agents.ts';
+import { orAborted } from '../lifecycle/lane.ts';
 import { type OperationContext, traceBytes } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import { broken, type FileAgent, fileError } from './file-agent.ts';
 import { pathOf } from './file-names.ts';
+import { STALL_MS } from './transfer-guard.ts';
 
 export interface FileOperationParts {
   readonly sandboxes: Sandboxes;
@@ -71,13 +74,18 @@ export async function statFile(
 
 /** A request with one answer. Throws what the agent answers, as far as it can be believed. */
 export async function askAgent<T extends HostFrameType>(
-  { link, signal }: Pick<FileOperation, 'link' | 'signal'>,
+  { link, signal }: { readonly link: AgentLink; readonly signal: AbortSignal | undefined },
   type: T,
   fields: AgentFields<T>,
+  timeoutMs: number = STALL_MS,
 ): Promise<StreamFrame> {
+  const deadline = startDeadline(timeoutMs, signal);
   try {
-    return await link.request(type, fields, signal);
+    // An agent that reads nothing holds up the sending as well.
+    return await orAborted(link.request(type, fields, deadline.signal), deadline.signal);
   } catch (thrown) {
     throw fileError(thrown);
+  } finally {
+    deadline.stop();
   }
 }

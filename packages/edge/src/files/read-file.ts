@@ -1,12 +1,7 @@
-import type { Duplex } from 'node:stream';
-import { type AgentFields, type AgentStream, openRaw, type StreamFrame } from '@dsec/backend';
-import { NONCE_BYTES } from '@dsec/protocol';
-import { KIB } from '@dsec/std';
+import type { AgentFields, StreamFrame } from '@dsec/backend';
 import { broken, type FileAgent, fileError } from './file-agent.ts';
+import { beginRawTransfer, RAW_BYTES_MIN, type RawTransfer } from './raw-transfer.ts';
 import { createTransferGuard, type TransferGuard } from './transfer-guard.ts';
-
-/** From so many bytes on, a connection of their own is worth its making. */
-export const RAW_BYTES_MIN = 256 * KIB;
 
 /**
  * The bytes of a file, read as fast as they are taken and never kept. `bytesExpected` only chooses the way.
@@ -22,7 +17,7 @@ export async function* readFile(
   const guard = createTransferGuard(signal, agent.onUse);
   try {
     if (bytesExpected >= RAW_BYTES_MIN) {
-      const download = await openDownload(agent, fields, guard);
+      const download = await beginRawTransfer(agent, 'file-read', fields, guard);
       if (download !== undefined) return yield* readRaw(agent, fields, download, guard);
     }
     yield* readFrames(agent, fields, guard);
@@ -42,7 +37,7 @@ async function* readFrames(
   let received = 0;
   let isDone = false;
   try {
-    await stream.send('file-read', fields);
+    await guard.step(stream.send('file-read', fields));
     while (!isDone) {
       const frame = await guard.step(stream.receive(guard.signal));
       if (frame.type === 'stdout') {
@@ -59,42 +54,14 @@ async function* readFrames(
   }
 }
 
-interface Download {
-  readonly stream: AgentStream;
-  readonly raw: Duplex;
-}
-
-/** `undefined` where the bytes have to come in frames: this sandbox takes no second connection. */
-async function openDownload(
-  { link, dial, random }: FileAgent,
-  fields: AgentFields<'file-read'>,
-  { signal }: TransferGuard,
-): Promise<Download | undefined> {
-  const rawToken = random.bytes(NONCE_BYTES);
-  const stream = link.open();
-  try {
-    await stream.send('file-read', { ...fields, rawToken });
-    const raw = await openRaw(dial, rawToken, signal);
-    // Its loss is seen as its end.
-    raw.on('error', () => {});
-    return { stream, raw };
-  } catch (thrown) {
-    stream.leave({ cancel: true });
-    if (signal.aborted) throw thrown;
-    return undefined;
-  }
-}
-
 async function* readRaw(
   { link }: FileAgent,
   fields: AgentFields<'file-read'>,
-  { stream, raw }: Download,
+  { stream, raw }: RawTransfer,
   guard: TransferGuard,
 ): AsyncGenerator<Uint8Array> {
   const answer = stream.receive(guard.signal);
   answer.catch(() => {});
-  const onAbort = () => raw.destroy();
-  guard.signal.addEventListener('abort', onAbort, { once: true });
   let received = 0;
   let isDone = false;
   try {
@@ -109,7 +76,6 @@ async function* readRaw(
     checkDone(link, await guard.step(answer), received);
     isDone = true;
   } finally {
-    guard.signal.removeEventListener('abort', onAbort);
     stream.leave({ cancel: !isDone });
     raw.destroy();
   }

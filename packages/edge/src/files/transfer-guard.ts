@@ -9,7 +9,7 @@ const USE_EVERY_MS = SECOND_MS;
 export interface TransferGuard {
   /** Aborts when the caller gives up, and with `deadline-exceeded` when a step takes too long. */
   readonly signal: AbortSignal;
-  /** Waits for a step of the agent. Steps are not nested. */
+  /** Waits for a step of the agent, no longer than for the signal. One at a time. */
   step<T>(work: Promise<T>): Promise<T>;
   /** Releases the timer and the caller's signal. */
   stop(): void;
@@ -22,35 +22,38 @@ export function createTransferGuard(
   stallMs: number = STALL_MS,
 ): TransferGuard {
   const controller = new AbortController();
-  const onAbort = () => controller.abort(abortError(caller));
+  let giveUp: ((reason: unknown) => void) | undefined;
+  const abort = (reason: DsecError) => {
+    controller.abort(reason);
+    giveUp?.(reason);
+  };
+  const onAbort = () => abort(abortError(caller));
   if (caller?.aborted) onAbort();
   else caller?.addEventListener('abort', onAbort, { once: true });
-  let isWaiting = false;
   let usedMs = performance.now();
   const timer = setTimeout(() => {
-    if (!isWaiting) return;
-    controller.abort(
-      new DsecError('deadline-exceeded', `nothing came from the sandbox for ${stallMs} ms`),
-    );
+    if (giveUp === undefined) return;
+    abort(new DsecError('deadline-exceeded', `nothing came from the sandbox for ${stallMs} ms`));
   }, stallMs);
   timer.unref();
 
   return {
     signal: controller.signal,
-    async step(work) {
-      isWaiting = true;
-      timer.refresh();
-      try {
-        return await work;
-      } finally {
-        isWaiting = false;
-        const nowMs = performance.now();
-        if (nowMs - usedMs >= USE_EVERY_MS) {
+    step: (work) =>
+      new Promise((resolve, reject) => {
+        const settle = () => {
+          giveUp = undefined;
+          const nowMs = performance.now();
+          if (nowMs - usedMs < USE_EVERY_MS) return;
           usedMs = nowMs;
           onUse();
-        }
-      }
-    },
+        };
+        work.then(settle, settle);
+        work.then(resolve, reject);
+        if (controller.signal.aborted) return reject(controller.signal.reason);
+        giveUp = reject;
+        timer.refresh();
+      }),
     stop() {
       clearTimeout(timer);
       caller?.removeEventListener('abort', onAbort);

@@ -1,9 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { type AgentFields, type AgentStream, openRaw, type StreamFrame } from '@dsec/backend';
-import { NONCE_BYTES } from '@dsec/protocol';
+import type { AgentFields, AgentStream, StreamFrame } from '@dsec/backend';
 import { DsecError, SECOND_MS } from '@dsec/std';
 import { broken, type FileAgent, fileError } from './file-agent.ts';
-import { RAW_BYTES_MIN } from './read-file.ts';
+import { beginRawTransfer, RAW_BYTES_MIN, type RawTransfer } from './raw-transfer.ts';
 import { createTransferGuard, type TransferGuard } from './transfer-guard.ts';
 
 /** How long an agent may take to say that it has given up a write, or why it closed the raw stream. */
@@ -24,7 +23,7 @@ export async function writeFile(
   const guard = createTransferGuard(signal, agent.onUse);
   try {
     if (bytesExpected === undefined || bytesExpected >= RAW_BYTES_MIN) {
-      const upload = await openUpload(agent, fields, guard);
+      const upload = await beginRawTransfer(agent, 'file-write', fields, guard);
       if (upload !== undefined) return await writeRaw(agent, upload, body, guard);
     }
     await writeFrames(agent, fields, body, guard);
@@ -44,10 +43,10 @@ async function writeFrames(
   const stream = link.open();
   let isDone = false;
   try {
-    await stream.send('file-write', fields);
+    await guard.step(stream.send('file-write', fields));
     for await (const chunk of body) await guard.step(stream.write(chunk, guard.signal));
-    if (guard.signal.aborted) throw guard.signal.reason;
-    await stream.endInput();
+    guard.signal.throwIfAborted();
+    await guard.step(stream.endInput());
     checkDone(link, await guard.step(stream.receive(guard.signal)), stream.inputOffset);
     isDone = true;
   } finally {
@@ -55,31 +54,9 @@ async function writeFrames(
   }
 }
 
-interface Upload {
-  readonly stream: AgentStream;
-  readonly raw: Duplex;
-}
-
-async function openUpload(
-  { link, dial, random }: FileAgent,
-  fields: AgentFields<'file-write'>,
-  { signal }: TransferGuard,
-): Promise<Upload | undefined> {
-  const rawToken = random.bytes(NONCE_BYTES);
-  const stream = link.open();
-  try {
-    await stream.send('file-write', { ...fields, rawToken });
-    return { stream, raw: await openRaw(dial, rawToken, signal) };
-  } catch (thrown) {
-    stream.leave({ cancel: true });
-    if (signal.aborted) throw thrown;
-    return undefined;
-  }
-}
-
 async function writeRaw(
   { link }: FileAgent,
-  { stream, raw }: Upload,
+  { stream, raw }: RawTransfer,
   body: AsyncIterable<Uint8Array>,
   guard: TransferGuard,
 ): Promise<void> {
@@ -92,17 +69,16 @@ async function writeRaw(
       if (!(await sink.write(chunk))) break;
       sent += chunk.byteLength;
     }
-    if (guard.signal.aborted) throw guard.signal.reason;
+    guard.signal.throwIfAborted();
     if (sink.isLost()) throw await refusal(answer);
     raw.end();
-    checkDone(link, await guard.step(orAborted(answer, guard.signal)), sent);
+    checkDone(link, await guard.step(answer), sent);
   } catch (thrown) {
     // The end of a raw stream is the end of the file: the agent must have given up before it sees one.
     await giveUp(link, stream, answer);
     throw thrown;
   } finally {
     stream.leave();
-    sink.stop();
     raw.destroy();
   }
 }
@@ -119,22 +95,18 @@ function createRawSink(raw: Duplex, guard: TransferGuard) {
   raw.on('drain', settle).on('error', onLost).on('close', onLost);
   // Nothing is read from it; without a reader its end would not be seen.
   raw.resume();
-  guard.signal.addEventListener('abort', settle, { once: true });
   return {
     isLost: () => lost,
     /** False when no more can be written. */
     async write(chunk: Uint8Array): Promise<boolean> {
-      if (lost || guard.signal.aborted) return false;
+      guard.signal.throwIfAborted();
+      if (lost) return false;
       if (raw.write(chunk)) return true;
       const drained = new Promise<void>((resolve) => {
         wake = resolve;
       });
       await guard.step(drained);
-      return !lost && !guard.signal.aborted;
-    },
-    stop() {
-      guard.signal.removeEventListener('abort', settle);
-      raw.off('close', onLost);
+      return !lost;
     },
   };
 }
@@ -156,8 +128,7 @@ async function giveUp(
   answer: Promise<StreamFrame>,
 ): Promise<void> {
   try {
-    await stream.send('cancel', {});
-    await withinTime(answer);
+    await withinTime(stream.send('cancel', {}).then(() => answer));
   } catch (thrown) {
     // Without the link the agent puts nothing in its place either.
     if (thrown === LATE) link.close(new DsecError('agent-lost', 'a write could not be given up'));
@@ -176,15 +147,6 @@ async function withinTime<T>(work: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
 
 function checkDone(link: FileAgent['link'], frame: StreamFrame, sent: number): void {

@@ -6,7 +6,7 @@ import {
   type Health,
   type QueryOf,
 } from '@dsec/protocol';
-import type { ProjectId } from '@dsec/std';
+import { MINUTE_MS, type ProjectId } from '@dsec/std';
 import type { EventLog } from '../journal/event-log.ts';
 import type { EdgeMetrics } from './edge-metrics.ts';
 import type { EdgeRoutes } from './edge-routes.ts';
@@ -27,6 +27,8 @@ export interface PlatformHandlersOptions {
   readonly platformProject: ProjectId | undefined;
 }
 
+const DOCTOR_MS = MINUTE_MS;
+
 type PlatformOperation =
   | 'streamEvents'
   | 'getEdgeState'
@@ -40,6 +42,8 @@ export function createPlatformHandlers(
   options: PlatformHandlersOptions,
 ): Pick<EdgeHandlers, PlatformOperation> {
   const { version, state, doctor, health, events, metrics, platformProject } = options;
+  /** Examining a host is work: all who ask at a time share one. */
+  let examination: Promise<DoctorReport> | undefined;
   const openApi = JSON.stringify(buildOpenApi(version));
   return {
     async streamEvents({ query }, call) {
@@ -51,7 +55,12 @@ export function createPlatformHandlers(
       });
     },
     getEdgeState: async ({ query }) => state(query),
-    getDoctorReport: (_, { signal }) => doctor(signal),
+    getDoctorReport: () => {
+      examination ??= doctor(AbortSignal.timeout(DOCTOR_MS)).finally(() => {
+        examination = undefined;
+      });
+      return examination;
+    },
     getMetrics: () => metrics.render(),
     getHealth: async () => health(),
     getVersion: async () => ({ version, api: 'v1', frames: FRAME_VERSION }),

@@ -3,6 +3,7 @@ import { DsecError, type SandboxId, SECOND_MS } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
 import type { Agents } from '../exec/agents.ts';
 import { fileError } from '../files/file-agent.ts';
+import { orAborted } from '../lifecycle/lane.ts';
 import { type OperationContext, traceBytes } from '../operation.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 
@@ -45,7 +46,8 @@ export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
       if (signal.aborted) onAbort();
       const onUse = createUse(() => sandboxes.touch(entry));
       try {
-        await stream.send('port-open', { port, trace: traceBytes(traceparent) });
+        const fields = { port, trace: traceBytes(traceparent) };
+        await orAborted(stream.send('port-open', fields), stop.signal);
         const inward = carryIn(channel, stream, onUse, stop.signal);
         const outward = carryOut(stream, channel, onUse, stop.signal);
         // The one that is stopped rejects, and nobody waits for it any more.

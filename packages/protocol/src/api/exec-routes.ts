@@ -131,7 +131,9 @@ export const EXEC_ROUTES = {
   connectPort: route({
     ...{ method: 'GET', path: '/v1/sandboxes/{sandboxId}/ports/{port}/connect' },
     ...{ home: 'edge', operationClass: 'ports', effect: 'idempotent' },
-    summary: 'A WebSocket whose binary messages are the bytes of a connection to a port inside.',
+    summary:
+      'A WebSocket whose binary messages are the bytes of a connection to a port inside; an empty one ends ' +
+      'a direction.',
     params: params({ sandboxId, port: integer(1, 65_535) }),
     query: none,
     body: noBody,
