@@ -48,6 +48,9 @@ export interface TestSandboxes extends Sandboxes {
   forget(): void;
 }
 
+/** Goes on through restarts, as an edge's does. */
+let sequence = 0;
+
 export function createTestSandboxes(): TestSandboxes {
   const hooks: SandboxHooks[] = [];
   const touched = { count: 0, commands: 0 };
@@ -56,7 +59,6 @@ export function createTestSandboxes(): TestSandboxes {
     ...{ state: 'running', inGrace: false, endReason: undefined, endedAtMs: undefined },
     defaults: { env: { PATH: process.env.PATH ?? '', HOME: '/' }, user: 'root', cwd: '/' },
   } as unknown as TestEntry;
-  let sequence = 0;
   let isThere = true;
   const find = (id: SandboxId) => (isThere && id === entry.id ? entry : undefined);
   return {
@@ -160,6 +162,7 @@ export function openTestEdge(
       return services.execs.start(sandboxes.entry, request, context());
     },
     close() {
+      if (!journal.db.open) return;
       agents.close();
       journal.close();
     },
@@ -174,10 +177,7 @@ export function dialUnix(path: string): Promise<import('node:net').Socket> {
   });
 }
 
-let requests = 0;
-
 export function context(key?: string, signal = new AbortController().signal) {
-  requests += 1;
   return {
     ...{ caller, signal, idempotencyKey: key },
     traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`,

@@ -57,7 +57,7 @@ interface Kept {
   readonly stop: AbortController;
 }
 
-const CLOSED = new DsecError('cancelled', 'the edge closes');
+const closedError = () => new DsecError('cancelled', 'the edge closes');
 
 export function createAgents(options: AgentsOptions): Agents {
   const kept = new Map<string, Kept>();
@@ -69,7 +69,7 @@ export function createAgents(options: AgentsOptions): Agents {
     const known = kept.get(name);
     if (known !== undefined) return known;
     const fresh: Kept = { key, shortLives: 0, stop: new AbortController() };
-    if (isClosed) fresh.stop.abort(CLOSED);
+    if (isClosed) fresh.stop.abort(closedError());
     kept.set(name, fresh);
     return fresh;
   };
@@ -131,7 +131,7 @@ export function createAgents(options: AgentsOptions): Agents {
     },
     close() {
       isClosed = true;
-      for (const sandbox of [...kept.values()]) close(sandbox, CLOSED);
+      for (const sandbox of [...kept.values()]) close(sandbox, closedError());
     },
   };
 }

@@ -35,13 +35,15 @@ async function writeNow(
 ): Promise<void> {
   const { input, row } = command;
   if (!row.spec.stdin) throw new DsecError('state-conflict', 'the command has no open stdin');
+  const upTo = offset + data.byteLength;
+  const hasEnded = command.exit !== undefined || command.outcome !== undefined;
+  if (hasEnded && upTo <= Math.max(input.offset, input.end ?? 0)) return;
   const attachment = await whenAttached(command, signal);
   if (offset > input.offset) {
     throw new DsecError('conflict', `stdin was taken up to ${input.offset} only`, {
       details: { offset: input.offset },
     });
   }
-  const upTo = offset + data.byteLength;
   const isBehindEnd = input.end !== undefined && (upTo > input.end || (end && upTo < input.end));
   if (isBehindEnd) throw new DsecError('state-conflict', `stdin has ended at ${input.end}`);
   while (input.offset < upTo) {

@@ -17,7 +17,7 @@ import type {
 import { type Clock, DsecError, type ExecId, newExecId, type Random } from '@dsec/std';
 import { abortError } from '@dsec/transport';
 import type { Static } from 'typebox';
-import type { ExecTable } from '../journal/exec-table.ts';
+import type { ExecRow, ExecTable } from '../journal/exec-table.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { SessionTable } from '../journal/session-table.ts';
 import { type KeyedContext, type OperationContext, traceBytes } from '../operation.ts';
@@ -125,7 +125,9 @@ export function createExecs(options: ExecsOptions): Execs {
       return { execs: page, ...cursorOf(rows.length > limit ? page.at(-1) : undefined) };
     },
     async writeStdin(entry, id, { offset, end = false }, body, { signal }) {
-      const command = aliveOf(entry, id);
+      const { alive: command, row } = commands.find(entry, id);
+      if (command === undefined) return repeatStdin(row, offset, body);
+      sandboxes.touch(entry);
       await sandboxes.requireRunning(entry.id, { signal });
       let at = offset;
       for await (const data of body) {
@@ -203,6 +205,14 @@ async function startExec(
   if (!isAnswer) return { exec };
   const { stdout, stderr } = commands.spools(found);
   return { exec, stdout: inlineOutput(stdout), stderr: inlineOutput(stderr) };
+}
+
+/** A command that has ended takes only what it has taken before. */
+async function repeatStdin(row: ExecRow, offset: number, body: AsyncIterable<Uint8Array>) {
+  let at = offset;
+  for await (const data of body) at += data.byteLength;
+  if (row.stdinEnd !== undefined && at <= row.stdinEnd) return { offset: row.stdinEnd };
+  throw new DsecError('state-conflict', 'the command has ended');
 }
 
 function checkSession({ sessions }: ExecsOptions, entry: SandboxEntry, id: string): void {
