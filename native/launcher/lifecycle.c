@@ -296,6 +296,8 @@ void lifecycle_removed(struct object *object, const struct failure *failure)
 
 int lifecycle_init(void)
 {
+	int err = release_init();
+
 	loop_child_ended = child_ended;
-	return cgroup_watch_init(lifecycle_check);
+	return err ? err : cgroup_watch_init(lifecycle_check);
 }

@@ -9,6 +9,8 @@
 #include "object.h"
 
 int lifecycle_init(void);
+/* Part of it. */
+int release_init(void);
 
 void lifecycle_spawn(struct origin origin, const struct dsec_msg_spawn *spec);
 void lifecycle_adopt(struct origin origin, const struct dsec_msg_adopt *message);

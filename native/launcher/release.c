@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mount.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +39,8 @@ struct batch {
 static struct batch *waiting;
 static int reapers;
 static uint64_t last_reaper_ms;
+/* Looks again whether one is busy for long. */
+static struct watch clock_watch = { .fd = -1 };
 
 static void start_reaper(void);
 
@@ -121,6 +125,37 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static void clock_ready(struct watch *watch, uint32_t events)
+{
+	uint64_t ticks;
+
+	(void)events;
+	(void)!read(watch->fd, &ticks, sizeof(ticks));
+	start_reaper();
+}
+
+int release_init(void)
+{
+	clock_watch.ready = clock_ready;
+	clock_watch.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return clock_watch.fd < 0 ? -errno : watch_add(&clock_watch, EPOLLIN);
+}
+
+/* Whether another reaper may start now; else one will be asked for when the time has come. */
+static bool may_start(void)
+{
+	struct itimerspec later = { .it_value.tv_nsec = REAPER_BUSY_MS * 1000000L };
+
+	if (reapers == 0)
+		return true;
+	if (reapers == REAPERS_MAX)
+		return false;
+	if (now_ms() - last_reaper_ms >= REAPER_BUSY_MS)
+		return true;
+	timerfd_settime(clock_watch.fd, 0, &later, NULL);
+	return false;
+}
+
 static void start_reaper(void)
 {
 	struct batch *batch = waiting;
@@ -128,8 +163,7 @@ static void start_reaper(void)
 	int report;
 	pid_t pid;
 
-	if (!batch || reapers == REAPERS_MAX ||
-	    (reapers > 0 && now_ms() - last_reaper_ms < REAPER_BUSY_MS))
+	if (!batch || !may_start())
 		return;
 	waiting = NULL;
 	worker = worker_new(reaper_done, batch, batch->count, &report);

@@ -145,10 +145,11 @@ describe.runIf(canMount)('writable layers (needs root)', () => {
       expect(kept()).toEqual([]);
     });
 
-    it('go whole however deep or wide they are, while the launcher serves others', async () => {
+    const whole = 'go whole however deep or wide they are, while the launcher serves others';
+    it(whole, { timeout: LONG ? 900_000 : 120_000 }, async () => {
       const upper: Upper = {
         driver,
-        sizeBytes: 4096 * MIB,
+        sizeBytes: 16_384 * MIB,
         inodesMax: 2_200_000,
         inodesUnlimited,
       };
@@ -174,7 +175,8 @@ describe.runIf(canMount)('writable layers (needs root)', () => {
         await releasingOther;
       } while (!released);
       await releasing;
-      expect(served).toBeGreaterThan(0);
+      // Small ones do not wait behind it.
+      expect(served).toBeGreaterThan(LONG ? 1 : 0);
       expect(most - before).toBeLessThan(16);
       expect(world.leftovers()).toEqual([]);
       expect(kept()).toEqual([]);
