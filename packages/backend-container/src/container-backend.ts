@@ -194,7 +194,7 @@ async function dial(
   if (!context.lives.has(objectId(key))) {
     throw new DsecError('not-found', `no sandbox ${objectId(key)} is here`);
   }
-  const socket = connect(join(context.stateRoot, socketPath(key)));
+  const socket = connect({ path: join(context.stateRoot, socketPath(key)), allowHalfOpen: true });
   return new Promise<Duplex>((resolve, reject) => {
     const settle = (error: DsecError | undefined) => {
       signal?.removeEventListener('abort', onAbort);
