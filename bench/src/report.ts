@@ -4,6 +4,10 @@ import { cpus, release, totalmem } from 'node:os';
 export interface BenchOptions {
   /** Counted runs of each contestant. */
   readonly runs: number;
+  /** How many of what the benchmark counts; default is the benchmark's own. */
+  readonly count?: number;
+  /** Ctrl-C. Whatever was made is undone before the benchmark rejects. */
+  readonly signal: AbortSignal;
   /** Said on stderr while the benchmark runs. */
   say(line: string): void;
 }

@@ -1,31 +1,67 @@
 import { parseArgs } from 'node:util';
+import { benchCreate } from './create.ts';
+import { benchDensity } from './density.ts';
+import { benchExec } from './exec.ts';
 import { benchLayers } from './layers.ts';
 import { type BenchOptions, type BenchReport, renderReport } from './report.ts';
 
 const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchReport>>> = {
+  create: benchCreate,
+  exec: benchExec,
+  density: benchDensity,
   layers: benchLayers,
 };
+const COUNT_MAX = 16_384;
+const EXIT_INTERRUPTED = 130;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     json: { type: 'boolean', default: false },
     runs: { type: 'string', default: '5' },
+    count: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
 const bench = BENCHES[positionals[0] ?? ''];
 const runs = Number(values.runs);
-if (values.help || bench === undefined || positionals.length !== 1 || !(runs >= 1 && runs <= 100)) {
+const count = values.count === undefined ? undefined : Number(values.count);
+const isUsable =
+  bench !== undefined &&
+  positionals.length === 1 &&
+  isWithin(runs, 100) &&
+  (count === undefined || isWithin(count, COUNT_MAX));
+
+function isWithin(value: number, most: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= most;
+}
+
+if (values.help || !isUsable) {
   process.stderr.write(
-    'usage: npm run bench -- NAME [--json] [--runs N]\n' +
-      `  NAME    ${Object.keys(BENCHES).join(', ')}\n` +
-      '  --json  the report as one JSON object on the last line\n' +
-      '  --runs  counted runs of each contestant, 1 to 100 (5)\n',
+    'usage: npm run bench -- NAME [--json] [--runs N] [--count N]\n' +
+      `  NAME     ${Object.keys(BENCHES).join(', ')}\n` +
+      '  --json   the report as one JSON object on the last line\n' +
+      '  --runs   counted runs of each contestant, 1 to 100 (5)\n' +
+      "  --count  sandboxes or commands in a run; the benchmark's own number when it is absent\n",
   );
   process.exitCode = values.help ? 0 : 2;
 } else {
-  const report = await bench({ runs, say: (line) => process.stderr.write(`${line}\n`) });
-  process.stdout.write(renderReport(report));
-  if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
+  await report(bench);
+}
+
+async function report(run: (options: BenchOptions) => Promise<BenchReport>): Promise<void> {
+  const interrupted = new AbortController();
+  const stop = () => interrupted.abort(new Error('interrupted'));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const signal = interrupted.signal;
+  try {
+    const found = await run({ runs, say, signal, ...(count === undefined ? {} : { count }) });
+    process.stdout.write(renderReport(found));
+    if (values.json) process.stdout.write(`${JSON.stringify(found)}\n`);
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown;
+    say('interrupted: what was made is gone');
+    process.exitCode = EXIT_INTERRUPTED;
+  }
 }

@@ -1,0 +1,230 @@
+/** Drives an edge from inside its process, as an apiserver in the same process would. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Edge, KeyedContext, SandboxEntry } from '@dsec/edge';
+import type { ExecSpec, SandboxCreate, SandboxLimits } from '@dsec/protocol';
+import { parsePrincipalId, parseProjectId, systemRandom } from '@dsec/std';
+import { sha256Of } from '@dsec/transport';
+import { unifiedCgroup } from '../cgroups.ts';
+import { inLanes, type LifeTimes, type LivesResult, runLives } from '../lives.ts';
+import { until } from './edge-node.ts';
+import { checkProtections } from './protections.ts';
+
+export const PROJECT = parseProjectId('bench');
+export const PRINCIPAL = parsePrincipalId('driver');
+export const TRUE: ExecSpec = { argv: ['/bin/true'], waitMs: 60_000 };
+const DIGEST = sha256Of('bench');
+const STOP_IN_FLIGHT = 16;
+const SLEEP: ExecSpec = { argv: ['/bin/sleep', '600'] };
+
+export interface EdgeDriver {
+  readonly commands: {
+    lives(input: { readonly count: number; readonly inFlight: number }): Promise<LivesResult>;
+    /** Of a new sandbox; it is stopped again. Throws when one is absent. */
+    protections(): Promise<readonly string[]>;
+    /** Makes sandboxes that stay; when each was ready, in milliseconds from now. */
+    grow(input: { readonly count: number; readonly inFlight: number }): Promise<readonly number[]>;
+    /** Stops all of them; when each was gone. */
+    shrink(): Promise<readonly number[]>;
+    /** The id of one that stays. */
+    hold(): Promise<string>;
+    /** Times of `true`, one after the other, in `sandboxes` of those that stay. */
+    trueMs(input: {
+      readonly count: number;
+      readonly sandboxes: number;
+    }): Promise<readonly number[]>;
+    /** A program writes so much; resolves when it has been written, spooled and acknowledged. */
+    stdout(input: StdoutInput): Promise<StdoutResult>;
+  };
+  /** In use by the last sandbox. */
+  upperDriver(): string;
+  stopAll(): Promise<void>;
+}
+
+export interface StdoutInput {
+  readonly bytes: number;
+  /** Kept of it. */
+  readonly keptBytes: number;
+}
+
+export interface StdoutResult {
+  readonly wallMs: number;
+  readonly rssBeforeBytes: number;
+  readonly rssAfterBytes: number;
+  readonly rssPeakBytes: number;
+}
+
+export const writeBlocks = ({ bytes, keptBytes }: StdoutInput): ExecSpec => ({
+  argv: ['/bin/dd', 'if=/dev/zero', 'bs=1M', `count=${bytes / 2 ** 20}`, 'status=none'],
+  ...{ outputBytesMax: keptBytes, waitMs: 60_000 },
+});
+
+export function createEdgeDriver(
+  edge: Edge,
+  create: { readonly layers: readonly string[]; readonly limits: Partial<SandboxLimits> },
+  signal: AbortSignal,
+): EdgeDriver {
+  const request: SandboxCreate = { layers: [...create.layers], limits: create.limits };
+  const held = new Set<SandboxEntry>();
+  let upper = 'none';
+
+  const make = async (): Promise<SandboxEntry> => {
+    const entry = await edge.lifecycle.create(request, context());
+    upper = entry.runtime?.upperDriver ?? upper;
+    return entry;
+  };
+  const hold = async () => {
+    const entry = await make();
+    held.add(entry);
+    return entry;
+  };
+  const release = async (entry: SandboxEntry) => {
+    await edge.lifecycle.stop(entry, context());
+    held.delete(entry);
+  };
+  const live = async (): Promise<LifeTimes> => {
+    const started = performance.now();
+    const entry = await hold();
+    const readyMs = performance.now() - started;
+    await runTrue(edge, entry);
+    const firstCommandMs = performance.now() - started;
+    await release(entry);
+    const stopMs = performance.now() - started - firstCommandMs;
+    const { allocatedMs } = edge.sandboxes.view(entry).timings;
+    return { allocatedMs, readyMs, firstCommandMs, stopMs };
+  };
+  const shrink = async (until_?: AbortSignal) => {
+    const entries = [...held];
+    return stamped(
+      entries.length,
+      STOP_IN_FLIGHT,
+      (index) => release(entries[index] as never),
+      until_,
+    );
+  };
+  return {
+    commands: {
+      lives: (input) => runLives(input, live, signal),
+      protections: async () => {
+        const entry = await hold();
+        try {
+          return checkProtections(await sample(edge, entry));
+        } finally {
+          await release(entry);
+        }
+      },
+      grow: ({ count, inFlight }) =>
+        stamped(count, inFlight, async () => void (await hold()), signal),
+      shrink: () => shrink(signal),
+      hold: async () => (await hold()).id,
+      trueMs: async ({ count, sandboxes }) => {
+        const entries = spread([...held], sandboxes);
+        const times: number[] = [];
+        for (let index = 0; index < count; index += 1) {
+          const started = performance.now();
+          await runTrue(edge, entries[index % entries.length] as SandboxEntry);
+          times.push(performance.now() - started);
+          signal.throwIfAborted();
+        }
+        return times;
+      },
+      stdout: (input) => writeMuch(edge, [...held].at(-1) as SandboxEntry, input),
+    },
+    upperDriver: () => upper,
+    stopAll: async () => void (await shrink()),
+  };
+}
+
+/** When each was done, in milliseconds from the start, in ascending order. */
+async function stamped(
+  count: number,
+  inFlight: number,
+  work: (index: number) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<number[]> {
+  const started = performance.now();
+  const stamps: number[] = [];
+  const one = async (index: number) => {
+    await work(index);
+    stamps.push(performance.now() - started);
+  };
+  await inLanes(count, inFlight, one, signal);
+  return stamps;
+}
+
+/** `count` of them, evenly from first to last. */
+function spread<T>(all: readonly T[], count: number): T[] {
+  const most = Math.min(count, all.length);
+  return Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] as T);
+}
+
+function context(): KeyedContext {
+  return {
+    caller: { project: PROJECT, principal: PRINCIPAL },
+    signal: new AbortController().signal,
+    traceparent: `00-${randomHex(16)}-${randomHex(8)}-00`,
+    idempotencyKey: randomHex(16),
+    requestDigest: DIGEST,
+  };
+}
+
+const randomHex = (bytes: number) => Buffer.from(systemRandom.bytes(bytes)).toString('hex');
+
+async function runTrue(edge: Edge, entry: SandboxEntry): Promise<void> {
+  const { exec } = await edge.exec.execs.start(entry, TRUE, context());
+  if (exec.exit?.exitCode !== 0) throw new Error(`true: ${JSON.stringify(exec)}`);
+}
+
+async function sample(edge: Edge, entry: SandboxEntry) {
+  const { exec } = await edge.exec.execs.start(entry, SLEEP, context());
+  const { id, generation } = entry.key;
+  const group = join(unifiedCgroup(`dsec-${edge.state({ limit: 1 }).edge}`), `${id}-${generation}`);
+  const agentPid = (entry.runtime as { readonly record: { readonly pid: number } }).record.pid;
+  let commandPid = 0;
+  await until('a command runs in the sampled sandbox', () => {
+    const pids = processesOf(group).filter((pid) => commandOf(pid) === 'sleep');
+    commandPid = pids[0] ?? 0;
+    return commandPid !== 0;
+  });
+  if (exec.state === 'failed') throw new Error(`the sampled sandbox: ${JSON.stringify(exec)}`);
+  return { agentPid, commandPid, slot: entry.plan.slot, limits: entry.plan.limits };
+}
+
+/** Of a cgroup and those below it. */
+function processesOf(group: string): number[] {
+  const below = readdirSync(group, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const text = readFileSync(join(group, 'cgroup.procs'), 'utf8').trim();
+  const own = text === '' ? [] : text.split('\n').map(Number);
+  return [...own, ...below.flatMap(({ name }) => processesOf(join(group, name)))];
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+async function writeMuch(
+  edge: Edge,
+  entry: SandboxEntry,
+  input: StdoutInput,
+): Promise<StdoutResult> {
+  const rssBeforeBytes = process.memoryUsage.rss();
+  let rssPeakBytes = rssBeforeBytes;
+  const look = setInterval(() => {
+    rssPeakBytes = Math.max(rssPeakBytes, process.memoryUsage.rss());
+  }, 20);
+  try {
+    const started = performance.now();
+    const { exec } = await edge.exec.execs.start(entry, writeBlocks(input), context());
+    const wallMs = performance.now() - started;
+    if (exec.exit?.exitCode !== 0 || exec.stdout.totalBytes !== input.bytes) {
+      throw new Error(`the program that writes much: ${JSON.stringify(exec)}`);
+    }
+    return { wallMs, rssBeforeBytes, rssAfterBytes: process.memoryUsage.rss(), rssPeakBytes };
+  } finally {
+    clearInterval(look);
+  }
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type AnswerMessage, type Commands, OPENED, type WorkerRole } from './messages.ts';
+
+/** A process of its own, in a mount namespace of its own, that does what it is asked. */
+export interface Worker<C extends Commands> {
+  readonly pid: number;
+  call<Name extends keyof C & string>(
+    command: Name,
+    input: Parameters<C[Name]>[0],
+  ): Promise<Awaited<ReturnType<C[Name]>>>;
+  /** Resolves when it has undone everything that it made and has ended; rejects when something is left. */
+  close(): Promise<void>;
+}
+
+const ENTRY = fileURLToPath(new URL('./main.js', import.meta.url));
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/**
+ * Starts a worker and waits until it is open. In a session of its own, so that Ctrl-C reaches it through
+ * `close` alone; when this process dies, or the signal aborts, it closes by itself and its calls reject.
+ */
+export async function startWorker<C extends Commands>(
+  role: WorkerRole,
+  options: unknown,
+  signal: AbortSignal,
+): Promise<Worker<C>> {
+  const args = ['-m', '--propagation', 'private', process.execPath, ENTRY, role];
+  const child = spawn('unshare', [...args, JSON.stringify(options)], {
+    stdio: ['ignore', 2, 2, 'ipc'],
+    detached: true,
+    serialization: 'advanced',
+  });
+  const waiting = new Map<number, Waiting>();
+  const ended = endOf(child, waiting);
+  child.on('message', (message: AnswerMessage) => {
+    const call = waiting.get(message.id);
+    waiting.delete(message.id);
+    if ('error' in message) call?.reject(new Error(message.error));
+    else call?.resolve(message.value);
+  });
+  const answer = (id: number) =>
+    new Promise<unknown>((resolve, reject) => waiting.set(id, { resolve, reject }));
+  const disconnect = () => child.connected && child.disconnect();
+  signal.addEventListener('abort', disconnect, { once: true });
+  let calls = OPENED;
+  const call = async (command: string, input: unknown) => {
+    signal.throwIfAborted();
+    calls += 1;
+    const answered = answer(calls);
+    child.send({ id: calls, command, input });
+    return answered;
+  };
+  await answer(OPENED);
+  return {
+    pid: child.pid ?? 0,
+    call: call as Worker<C>['call'],
+    async close() {
+      signal.removeEventListener('abort', disconnect);
+      disconnect();
+      const code = await ended;
+      if (code !== 0) throw new Error(`the ${role} of the benchmark left something (${code})`);
+    },
+  };
+}
+
+function endOf(child: ChildProcess, waiting: Map<number, Waiting>): Promise<number | string> {
+  return new Promise((resolve) => {
+    const end = (how: number | string) => {
+      const error = new Error(`a worker of the benchmark ended: ${how}`);
+      for (const { reject } of waiting.values()) reject(error);
+      waiting.clear();
+      resolve(how);
+    };
+    child.once('error', (error) => end(error.message));
+    child.once('exit', (code, signal) => end(code ?? `${signal}`));
+  });
+}
