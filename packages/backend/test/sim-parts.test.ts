@@ -101,6 +101,9 @@ describe('inlet', () => {
     inlet.take(WINDOW_BYTES_MIN, Buffer.from('end'), true);
     expect(Buffer.from((await inlet.read()) ?? []).toString()).toBe('end');
     expect(await inlet.read()).toBeUndefined();
+    inlet.take(WINDOW_BYTES_MIN + 3, new Uint8Array(0), true);
+    const more = () => inlet.take(WINDOW_BYTES_MIN + 3, new Uint8Array(1), true);
+    expect(more).toThrow(expect.objectContaining({ code: 'protocol' }));
   });
 
   test.each([

@@ -169,6 +169,26 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     assert.equal((await follower.toEnd(again, input)).stdout.sha256, sha256(input));
   },
 
+  'a host that comes back may say the end of standard input again': async (bench) => {
+    const { plan, link } = await bench.start();
+    const input = bench.random.bytes(20_000);
+    const fields = execFields(bench.commands.copyInput(), { input });
+    const stream = createFollower(fields).open(link);
+    await stream.send('exec-start', fields);
+    const started = await stream.receive();
+    assert.ok(started.type === 'exec-started');
+    stream.openInput(started.fields.stdinOffset, started.fields.stdinCredit);
+    await stream.write(input);
+    await stream.endInput();
+    await link.ping();
+    const next = await bench.connect(plan);
+    const follower = createFollower(fields);
+    const again = follower.open(next);
+    await again.send('exec-start', fields);
+    const result = await follower.toEnd(again, input);
+    assert.deepEqual([result.exitCode, result.stdout.sha256], [0, sha256(input)]);
+  },
+
   'a timeout ends the tree and returns what was printed': async (bench) => {
     const { key, link } = await bench.start();
     await run(link, bench.commands.exit(0));
