@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { probeCgroups } from './cgroup-layout.ts';
 import { slotsBelow } from './id-range.ts';
-import { COVERED } from './sandbox-mounts.ts';
+import { coverMounts } from './sandbox-mounts.ts';
 import { compileSeccomp } from './seccomp-program.ts';
 import type { NodeFacts } from './spawn-spec.ts';
 import type { UpperDriver } from './upper-choice.ts';
@@ -17,7 +17,7 @@ export function probeNode(
     cgroups: probeCgroups(edgeId),
     processors: allowedProcessors(readText('/proc/self/status') ?? ''),
     openFilesMax: hardOpenFiles(readText('/proc/self/limits') ?? ''),
-    covered: new Set(COVERED.filter((path) => existsSync(path))),
+    covers: coverMounts((path) => existsSync(path)),
     hostProc: {
       cpuinfo: readText('/proc/cpuinfo') ?? '',
       bootTime: /^btime \d+$/m.exec(stat)?.[0] ?? 'btime 0',

@@ -13,7 +13,7 @@ export interface ProcView {
   readonly name: string;
   /** Below /proc. */
   readonly target: string;
-  readonly content: string;
+  content(): string;
 }
 
 /** What of the host's own files goes into the views. */
@@ -55,11 +55,11 @@ export function procViews(
     {
       name: `meminfo-${memoryBytes}`,
       target: 'meminfo',
-      content: meminfo(Math.floor(memoryBytes / KIB)),
+      content: () => meminfo(Math.floor(memoryBytes / KIB)),
     },
-    { name: `cpuinfo-${processors}`, target: 'cpuinfo', content: cpuinfo(processors, host) },
-    { name: `stat-${processors}`, target: 'stat', content: stat(processors, host) },
-    { name: 'loadavg', target: 'loadavg', content: '0.00 0.00 0.00 1/1 1\n' },
+    { name: `cpuinfo-${processors}`, target: 'cpuinfo', content: () => cpuinfo(processors, host) },
+    { name: `stat-${processors}`, target: 'stat', content: () => stat(processors, host) },
+    { name: 'loadavg', target: 'loadavg', content: () => '0.00 0.00 0.00 1/1 1\n' },
   ];
 }
 

@@ -14,8 +14,22 @@ const MASKED = [
 ];
 const GUARDED = PROC_PARTS.guarded.map((name) => `/proc/${name}`);
 
-/** Every path that is covered where the kernel has it. */
-export const COVERED: readonly string[] = [...MASKED, ...GUARDED];
+const { nosuid, nodev, noexec, readonly } = MOUNT_BITS;
+const HARMLESS = nosuid | nodev | noexec;
+
+const mountAt = (
+  kind: MountFields['kind'],
+  target: string,
+  rest: Partial<MountFields> = {},
+): MountFields => ({ kind, target: Buffer.from(target), flags: HARMLESS, ...rest });
+
+/** What covers those parts of /proc and /sys that this kernel has; the same for every sandbox of a node. */
+export function coverMounts(isThere: (path: string) => boolean): readonly MountFields[] {
+  return [
+    ...MASKED.filter(isThere).map((path) => mountAt('mask', path)),
+    ...GUARDED.filter(isThere).map((path) => mountAt('readonly', path)),
+  ];
+}
 
 export interface BoundFile {
   /** Below the state root. */
@@ -26,24 +40,13 @@ export interface BoundFile {
 export const shmBytesOf = (memoryBytes: number): number =>
   Math.min(SHM.bytesMax, Math.floor(memoryBytes / SHM.shareOfMemory));
 
-/**
- * In order: what covers parts of procfs comes behind it, and files over parts of it behind those.
- *
- * @param present Those of `COVERED` that this kernel has.
- */
+/** In order: what covers parts of procfs comes behind it, and files over parts of it behind those. */
 export function sandboxMounts(
   slot: number,
   memoryBytes: number,
-  present: ReadonlySet<string>,
+  covers: readonly MountFields[],
   files: readonly BoundFile[],
 ): MountFields[] {
-  const { nosuid, nodev, noexec, readonly } = MOUNT_BITS;
-  const flags = nosuid | nodev | noexec;
-  const at = (kind: MountFields['kind'], target: string, rest: Partial<MountFields> = {}) => ({
-    ...{ kind, target: Buffer.from(target), flags },
-    ...rest,
-  });
-  const there = (paths: readonly string[]) => paths.filter((path) => present.has(path));
   const terminals = ['mode=620', `gid=${rangeBase(slot) + TTY_GROUP}`];
   const shared = {
     sizeBytes: shmBytesOf(memoryBytes),
@@ -51,19 +54,18 @@ export function sandboxMounts(
     mode: 0o1777,
   };
   return [
-    at('proc', '/proc'),
-    at('dev', '/dev'),
-    at('devpts', '/dev/pts', {
+    mountAt('proc', '/proc'),
+    mountAt('dev', '/dev'),
+    mountAt('devpts', '/dev/pts', {
       flags: nosuid | noexec,
       options: terminals.map((option) => Buffer.from(option)),
     }),
-    at('tmpfs', '/dev/shm', shared),
-    at('mqueue', '/dev/mqueue'),
-    at('sysfs', '/sys'),
-    ...there(MASKED).map((path) => at('mask', path)),
-    ...there(GUARDED).map((path) => at('readonly', path)),
+    mountAt('tmpfs', '/dev/shm', shared),
+    mountAt('mqueue', '/dev/mqueue'),
+    mountAt('sysfs', '/sys'),
+    ...covers,
     ...files.map(({ source, target }) =>
-      at('bind', target, { source: Buffer.from(source), flags: flags | readonly }),
+      mountAt('bind', target, { source: Buffer.from(source), flags: HARMLESS | readonly }),
     ),
   ];
 }

@@ -1,5 +1,10 @@
 import type { SandboxKey, SandboxPlan } from '@dsec/backend';
-import { NAMESPACE_BITS, type SandboxLimits, type SpawnFields } from '@dsec/protocol';
+import {
+  type MountFields,
+  NAMESPACE_BITS,
+  type SandboxLimits,
+  type SpawnFields,
+} from '@dsec/protocol';
 import { KIB } from '@dsec/std';
 import type { CgroupLayout } from './cgroup-layout.ts';
 import { identityOf, rangeBase, rangeLast } from './id-range.ts';
@@ -23,8 +28,8 @@ export interface NodeFacts {
   readonly processors: readonly number[];
   /** Of an open file's number, in any process. */
   readonly openFilesMax: number;
-  /** Paths of `COVERED` that this kernel has. */
-  readonly covered: ReadonlySet<string>;
+  /** What covers parts of /proc and /sys of this kernel: `coverMounts`. */
+  readonly covers: readonly MountFields[];
   readonly hostProc: HostProc;
   /** The program that filters system calls. */
   readonly seccomp: Uint8Array;
@@ -52,7 +57,7 @@ export function viewsOf(plan: SandboxPlan, node: NodeFacts): SandboxViews {
     own: {
       name: `boot-${id}`,
       target: 'sys/kernel/random/boot_id',
-      content: bootIdOf(node.edgeId, id),
+      content: () => bootIdOf(node.edgeId, id),
     },
   };
 }
@@ -103,7 +108,7 @@ export function spawnSpecOf(plan: SandboxPlan, node: NodeFacts, upper: UpperChoi
       upper: { driver: upper.driver, sizeBytes: limits.diskBytes, inodesMax: limits.inodesMax },
       nosuid: true,
     },
-    mounts: sandboxMounts(slot, limits.memoryBytes, node.covered, files),
+    mounts: sandboxMounts(slot, limits.memoryBytes, node.covers, files),
     sysctls: [
       // The network namespace belongs to the host's user namespace: no session could be privileged.
       { name: 'net.ipv4.ip_unprivileged_port_start', value: '0' },

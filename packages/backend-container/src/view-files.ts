@@ -26,7 +26,7 @@ export function createViewFiles(stateRoot: string): ViewFiles {
     const path = join(directory, name);
     // A left one may be bound: it is replaced, never written again.
     rmSync(path, { force: true });
-    writeFileSync(path, content, { flag: 'wx', mode: READABLE_MODE });
+    writeFileSync(path, content(), { flag: 'wx', mode: READABLE_MODE });
   };
 
   const putShared = (view: ProcView) => {

@@ -7,7 +7,7 @@ const { hostProc } = nodeWith();
 
 function contents(cpuMillicores: number, memoryBytes: number) {
   const views = procViews({ cpuMillicores, memoryBytes }, 4, hostProc);
-  return new Map(views.map(({ target, content }) => [target, content]));
+  return new Map(views.map(({ target, content }) => [target, content()]));
 }
 
 describe('procViews', () => {
@@ -28,8 +28,8 @@ describe('procViews', () => {
   it('has one name for one content', () => {
     const limits = [planWith().limits, { ...planWith().limits, memoryBytes: 64 * MIB }];
     const all = limits.flatMap((each) => procViews(each, 4, hostProc));
-    const byName = new Map(all.map(({ name, content }) => [name, content]));
-    expect(all.every(({ name, content }) => byName.get(name) === content)).toBe(true);
+    const byName = new Map(all.map(({ name, content }) => [name, content()]));
+    expect(all.every(({ name, content }) => byName.get(name) === content())).toBe(true);
     expect(byName.size).toBe(5);
   });
 });

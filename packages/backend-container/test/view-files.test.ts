@@ -19,7 +19,7 @@ it('has a file for each view, and none of the sandbox own after it', () => {
   const views = viewsOf(planWith(), nodeWith());
   files.write(views);
   for (const { name, content } of [...views.shared, views.own]) {
-    expect(readFileSync(join(directory, name), 'utf8')).toBe(content);
+    expect(readFileSync(join(directory, name), 'utf8')).toBe(content());
   }
   files.drop(views);
   expect(readdirSync(directory).sort()).toEqual(views.shared.map(({ name }) => name).sort());
@@ -30,7 +30,7 @@ it('replaces what was left, and starts anew', () => {
   const views = viewsOf(planWith(), nodeWith());
   writeFileSync(join(directory, views.own.name), 'of an earlier life');
   files.write(views);
-  expect(readFileSync(join(directory, views.own.name), 'utf8')).toBe(views.own.content);
+  expect(readFileSync(join(directory, views.own.name), 'utf8')).toBe(views.own.content());
   files.open();
   expect(readdirSync(directory)).toEqual([]);
   files.write(views);

@@ -2,7 +2,7 @@
 import type { SandboxPlan } from '@dsec/backend';
 import { digestOfHex, MIB, type SandboxId } from '@dsec/std';
 import type { CgroupLayout } from '../../src/cgroup-layout.ts';
-import { COVERED } from '../../src/sandbox-mounts.ts';
+import { coverMounts } from '../../src/sandbox-mounts.ts';
 import type { NodeFacts } from '../../src/spawn-spec.ts';
 
 export const layerId = (digit: string) => digestOfHex(digit.repeat(64));
@@ -35,7 +35,7 @@ export function nodeWith(changes: Partial<NodeFacts> = {}): NodeFacts {
     cgroups: hybrid,
     processors: [0, 1, 2, 3],
     openFilesMax: 20_000,
-    covered: new Set(COVERED),
+    covers: coverMounts(() => true),
     hostProc: {
       cpuinfo: [0, 1, 2, 3].map((n) => `processor\t: ${n}\nmodel name\t: some\n`).join('\n'),
       bootTime: 'btime 1700000000',
