@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { type AgentFields, type AgentStream, openRaw } from '@dsec/backend';
 import { NONCE_BYTES } from '@dsec/protocol';
-import { assert, KIB } from '@dsec/std';
+import { DsecError, KIB } from '@dsec/std';
 import type { FileAgent } from './file-agent.ts';
 import type { TransferGuard } from './transfer-guard.ts';
 
@@ -37,8 +37,9 @@ export async function beginRawTransfer<T extends 'file-read' | 'file-write'>(
     // Its loss is seen as its end.
     raw.on('error', () => {});
     // The agent ends the direction that it does not use: that must not end the other one, and the file.
-    assert(raw.allowHalfOpen, 'each direction of a connection to an agent ends by itself');
-    return { stream, raw };
+    if (raw.allowHalfOpen) return { stream, raw };
+    raw.destroy();
+    throw new DsecError('unsupported', 'the directions of this connection end together');
   } catch (thrown) {
     stream.leave({ cancel: true });
     if (guard.signal.aborted) throw thrown;

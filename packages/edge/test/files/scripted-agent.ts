@@ -8,6 +8,8 @@ export interface Script {
   readonly frames?: readonly (StreamFrame | Error)[];
   /** What comes on the raw stream; absent: there is none. */
   readonly raw?: readonly Uint8Array[];
+  /** The end of one direction of the raw stream is that of both. */
+  readonly bothEnd?: boolean;
   /** Of the raw stream: what was written to it. */
   readonly onRawWrite?: (chunk: Buffer, raw: Duplex) => void;
   /** The answer to a `cancel`. */
@@ -61,6 +63,7 @@ export function scriptedAgent(script: Script) {
     async dial() {
       if (script.raw === undefined) throw new DsecError('unavailable', 'no raw streams');
       const raw = rawStream(script.raw, script.onRawWrite);
+      raw.allowHalfOpen = script.bothEnd !== true;
       raws.push(raw);
       return raw;
     },

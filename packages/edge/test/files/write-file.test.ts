@@ -94,6 +94,13 @@ describe('on a raw stream', () => {
     await expect(work).rejects.toBe(full);
   });
 
+  it('is not used where the end of one direction ends the other, and so the file', async () => {
+    const script: Script = { raw: [], bothEnd: true, frames: [done(MIB)] };
+    const { error, sent, raws } = await write(script, body(MIB), undefined);
+    expect([error, sent]).toEqual([undefined, ['file-write', 'file-write', 'end']]);
+    expect(raws[0]?.destroyed).toBe(true);
+  });
+
   it('goes back to frames where there is none', async () => {
     const { error, sent, written } = await write({ frames: [done(MIB)] }, body(MIB), undefined);
     expect(error).toBeUndefined();

@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSimBackend, createSimWorld } from '@dsec/backend/sim';
-import { type Event, ROUTES, type Sandbox } from '@dsec/protocol';
+import {
+  decodeAttachData,
+  type Event,
+  encodeAttachData,
+  ROUTES,
+  type Sandbox,
+} from '@dsec/protocol';
 import {
   createSeededRandom,
   newSandboxId,
@@ -112,6 +118,33 @@ it('takes a sandbox from its creation to its end', async () => {
   await expect(late).rejects.toMatchObject({
     ...{ code: 'state-conflict', details: { state: 'stopped', endReason: 'stopped' } },
   });
+});
+
+it('attaches to a command: stdin in, output out, its end last', async () => {
+  const { clientOf } = await startEdge();
+  const client = clientOf('p');
+  const sandbox = await client.call(ROUTES.createSandbox, { body: CREATE });
+  const { exec } = await client.call(ROUTES.startExec, {
+    ...{ params: params(sandbox), body: { argv: ['cat'], stdin: true } },
+  });
+  const channel = await client.socket(
+    ROUTES.attachExec,
+    { ...params(sandbox), execId: exec.id },
+    {},
+  );
+  await channel.send(
+    encodeAttachData({ channel: 'stdin', offset: 0, data: Buffer.from('through') }),
+  );
+  await channel.send(JSON.stringify({ type: 'stdin-end', offset: 7 }));
+  let text = '';
+  const types: string[] = [];
+  for await (const message of channel.messages()) {
+    if (typeof message === 'string') types.push((JSON.parse(message) as { type: string }).type);
+    else text += Buffer.from(decodeAttachData(message).data).toString();
+  }
+  expect(text).toBe('through');
+  expect([types[0], types.at(-1)]).toEqual(['attached', 'exit']);
+  expect(await channel.closed).toBeUndefined();
 });
 
 it('makes a sandbox under the id that the ticket names', async () => {
