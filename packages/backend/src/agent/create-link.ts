@@ -145,18 +145,14 @@ function createQuestions() {
       if (waiting.length >= QUESTIONS_MAX) throw new DsecError('overloaded', 'too many pings');
       asked += 1;
       const number = asked;
+      let onAbort = () => {};
       const answer = new Promise<void>((resolve, reject) => {
         // The question stays in its place: its answer comes all the same.
-        signal?.addEventListener('abort', () => reject(abortError(signal)), { once: true });
-        const question: Question = {
-          type,
-          number,
-          resolve,
-          reject,
-        };
-        waiting.push(question);
+        onAbort = () => reject(abortError(signal));
+        waiting.push({ type, number, resolve, reject });
       });
-      answer.catch(() => {});
+      signal?.addEventListener('abort', onAbort, { once: true });
+      answer.catch(() => {}).finally(() => signal?.removeEventListener('abort', onAbort));
       return { number, answer };
     },
     /** Throws what the agent says before it closes the link, or `protocol`. */
