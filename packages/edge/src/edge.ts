@@ -12,6 +12,7 @@ import { createFiles } from './files/files.ts';
 import { createEdgeHandlers } from './http/edge-handlers.ts';
 import { createEdgeMetrics, type EdgeMetrics } from './http/edge-metrics.ts';
 import type { EdgeHandlers } from './http/handlers.ts';
+import { addLifecycleMetrics } from './lifecycle/lifecycle-metrics.ts';
 import { createPorts } from './ports/ports.ts';
 import type { Sandboxes } from './sandboxes.ts';
 
@@ -80,6 +81,7 @@ async function complete(
   await core.recover(signal);
   exec.recover();
   const metrics = createEdgeMetrics(() => sandboxes.list());
+  addLifecycleMetrics(metrics.registry, sandboxes);
   const handlers = createEdgeHandlers({
     ...{ ...core, agents, random, exec, metrics, version, doctor, platformProject },
     backend: { stats: (key) => usageOf(backend, key) },

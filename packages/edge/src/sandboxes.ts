@@ -42,6 +42,7 @@ export interface SandboxEntry {
   /** Present from `running` on. */
   readonly runtime: SandboxRuntime | undefined;
   readonly ttl: Ttl;
+  readonly timings: Sandbox['timings'];
   /** Its time is up and it is kept for scoring: no command starts any more. */
   readonly inGrace: boolean;
   readonly createdAtMs: number;

@@ -100,7 +100,9 @@ export function createCoreWorld(options: CoreWorldOptions = {}): CoreWorld {
       log: { info: () => undefined, warn: () => undefined },
       ...changes,
     });
-    onTestFinished(() => core.journal.db.open && core.close());
+    onTestFinished(async () => {
+      if (core.journal.db.open) await core.close();
+    });
     await core.recover(new AbortController().signal);
     const crash = () => {
       backend.crash();

@@ -9,7 +9,10 @@ import { ENDED_MAX, type LifecycleParts } from './parts.ts';
 import { unmakeSandbox } from './steps.ts';
 
 export interface Ends {
-  /** Begins to stop a sandbox, or goes on with it. Throws the journal's errors, and then nothing was done. */
+  /**
+   * Begins to stop a sandbox, or goes on with its end. Resolves when nothing of it is left. Throws the
+   * journal's errors, and then nothing was done.
+   */
   stop(sandbox: LiveSandbox, reason: 'stopped' | 'ttl'): Promise<void>;
   /** It is over by itself. Does nothing to one that ends already. */
   fail(sandbox: LiveSandbox, reason: EndReason, error: DsecError): void;
@@ -89,7 +92,10 @@ export function createEnds(parts: LifecycleParts): Ends {
   return {
     finish,
     async stop(sandbox, reason) {
-      if (isEndState(sandbox.state)) return;
+      if (isEndState(sandbox.state)) {
+        await sandbox.ending;
+        return;
+      }
       if (sandbox.state !== 'stopping') {
         registry.change(sandbox, 'stopping', { endReason: reason });
         crashPoint('stop.after-intent');

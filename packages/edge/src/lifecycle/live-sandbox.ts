@@ -64,6 +64,9 @@ export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSa
     get ttl() {
       return live.moving.ttl;
     },
+    get timings() {
+      return live.moving.timings;
+    },
     get inGrace() {
       return live.moving.graceEndsBootMs !== undefined;
     },

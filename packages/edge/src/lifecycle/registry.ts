@@ -145,7 +145,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       const sandbox = get(entry.id);
       if (sandbox.sequence >= sandbox.sequenceReserved) {
         const through = sandbox.sequence + SEQUENCE_BLOCK;
-        table.reserveSequence(sandbox.id, through);
+        journal.transaction(() => table.reserveSequence(sandbox.id, through));
         sandbox.sequenceReserved = through;
       }
       sandbox.sequence += 1;
@@ -159,7 +159,11 @@ export function createRegistry(parts: RegistryParts): Registry {
       const unsavedMs = sandbox.lastUsedBootMs - sandbox.lastUsedSavedBootMs;
       if (idleMs === undefined || unsavedMs < idleMs * USE_PRECISION) return;
       sandbox.lastUsedSavedBootMs = sandbox.lastUsedBootMs;
-      table.saveLastUsed(sandbox.id, sandbox.lastUsedBootMs);
+      try {
+        table.saveLastUsed(sandbox.id, sandbox.lastUsedBootMs);
+      } catch {
+        // A full disk must not keep anybody from using it; a later use is saved.
+      }
     },
     noteFirstCommand(entry) {
       const sandbox = get(entry.id);
