@@ -1,0 +1,181 @@
+/**
+ * The daemon is killed at each of its crash points, in the middle of the life of sandboxes on real
+ * containers; the next one must find the world as the journal says. The suite fails when a point was never
+ * reached.
+ */
+import { join } from 'node:path';
+import { CRASH_POINTS, type CrashPoint } from '@dsec/edge';
+import { ROUTES } from '@dsec/protocol';
+import { createSeededRandom, type SandboxId } from '@dsec/std';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compileFirst } from '../../packages/layers/test/support/compiled.ts';
+import {
+  openBackendWorld,
+  openSharedStore,
+  type SharedStore,
+} from '../integration/backend-container-world.ts';
+import {
+  createEdgeHost,
+  type EdgeHost,
+  type EdgeProcess,
+  paramsOf,
+  settledStateOf,
+} from './edge-world.ts';
+
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) console.log('edge-crash: skipped, because starting a launcher needs root');
+
+const SEED = Number(process.env.SEED ?? 7);
+const RANDOM_KILLS = process.env.DSEC_TEST_LONG === '1' ? 200 : 3;
+/** About as long as everything that happens to sandboxes takes. */
+const LIFE_MS = 4000;
+
+const CREATE = {
+  layers: ['base/small:1.0.0'],
+  limits: { memoryBytes: 128 * 2 ** 20, diskBytes: 8 * 2 ** 20, pidsMax: 64 },
+};
+/** Enough output for several writes to the spool. */
+const COMMAND = { argv: ['seq', '1', '20000'], waitMs: 20_000 };
+const OUTPUT_BYTES = 108_894;
+
+let shared: SharedStore;
+let host: EdgeHost;
+let round = 0;
+const reached = new Set<CrashPoint>();
+
+compileFirst(join(import.meta.dirname, '../../packages/dsec'));
+
+describe.skipIf(!isRoot)('an edge that is killed', () => {
+  beforeAll(async () => {
+    shared = await openSharedStore();
+    const world = await openBackendWorld(shared);
+    await world.backend.close();
+    host = createEdgeHost(world);
+  }, 120_000);
+
+  afterAll(async () => {
+    await host?.world.close();
+    shared?.remove();
+  });
+
+  it.each(CRASH_POINTS)('at %s leaves a world that the next one knows', async (point) => {
+    round += 1;
+    const keepEndedMs = point.startsWith('forget') ? 50 : 600_000;
+    const dying = await host.start({ crashPoint: point, keepEndedMs });
+    await liveALife(dying, `r${round}`).catch((thrown) => {
+      if (dying.isAlive() && !isLost(thrown)) throw thrown;
+    });
+    if (dying.isAlive()) await Promise.race([dying.ended, pause(5000)]);
+    expect(dying.isAlive(), `${point} was never reached`).toBe(false);
+    expect(await dying.ended).toBe('SIGKILL');
+    reached.add(point);
+    await dying.client.close();
+
+    await checkNextEdge(`r${round}`);
+  });
+
+  it(`at any moment leaves a world that the next one knows (seed ${SEED})`, async () => {
+    const random = createSeededRandom(SEED);
+    for (let n = 0; n < RANDOM_KILLS; n += 1) {
+      round += 1;
+      const dying = await host.start();
+      const life = liveALife(dying, `r${round}`).catch(() => undefined);
+      await Promise.race([life, pause(random.int(LIFE_MS))]);
+      await dying.end('SIGKILL');
+      await life;
+      await checkNextEdge(`r${round}`);
+    }
+  });
+
+  it('was killed at every point', () => {
+    expect([...reached].sort()).toEqual([...CRASH_POINTS].sort());
+  });
+});
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The answer went missing with the edge. */
+function isLost(thrown: unknown): boolean {
+  return (thrown as { code?: string }).code === 'unavailable';
+}
+
+/** Everything that happens to sandboxes, so that every point is passed. */
+async function liveALife({ client }: EdgeProcess, name: string): Promise<void> {
+  const key = (what: string) => ({ idempotencyKey: `${name}-${what}` });
+  const first = await client.call(ROUTES.createSandbox, { body: CREATE }, key('first'));
+  const params = { params: paramsOf(first) };
+  const run = await client.call(ROUTES.startExec, { ...params, body: COMMAND }, key('run'));
+  expect(run.exec).toMatchObject({ state: 'exited', exit: { exitCode: 0 } });
+  await client.call(ROUTES.pauseSandbox, params);
+  await client.call(ROUTES.startExec, { ...params, body: COMMAND }, key('resume'));
+  const second = await client.call(ROUTES.createSandbox, { body: CREATE }, key('second'));
+  host.killAgent(second.id as SandboxId);
+  await client.call(ROUTES.stopSandbox, params);
+  await pause(500);
+}
+
+/** A new daemon tells the truth, keeps what was promised, and can end everything. */
+async function checkNextEdge(name: string): Promise<void> {
+  const edge = await host.start();
+  await checkWorld(edge);
+  await checkKeys(edge, name);
+  await stopAll(edge);
+  await edge.end('SIGTERM');
+  expect(host.lives()).toEqual([]);
+  expect(await host.world.leftovers()).toEqual([]);
+  expect(host.rows('slots')).toBe(0);
+}
+
+/** What is said to run does, and nothing else exists. */
+async function checkWorld(edge: EdgeProcess): Promise<void> {
+  const sandboxes = await settledStateOf(edge);
+  const living = sandboxes.filter(({ state }) => state === 'running' || state === 'paused');
+  for (const sandbox of living) {
+    const body = { argv: ['true'], waitMs: 20_000 };
+    const { exec } = await edge.client.call(ROUTES.startExec, { params: paramsOf(sandbox), body });
+    expect(exec).toMatchObject({ state: 'exited', exit: { exitCode: 0 } });
+  }
+  await eventually(() => expect(host.lives().sort()).toEqual(living.map(({ id }) => id).sort()));
+  expect(host.rows('slots')).toBe(living.length);
+}
+
+/** The same keys make nothing twice, and a command has run once, or is said to be unknown. */
+async function checkKeys({ client }: EdgeProcess, name: string): Promise<void> {
+  const before = new Set(host.lives());
+  const key = { idempotencyKey: `${name}-first` };
+  const again = await client.call(ROUTES.createSandbox, { body: CREATE }, key).catch((thrown) => {
+    expect(['unavailable', 'not-found', 'cancelled']).toContain(thrown.code);
+    return undefined;
+  });
+  if (again === undefined || again.state !== 'running') return;
+  // A create whose intent had not been written is made now; every other one is found.
+  if (before.size > 0) expect(before).toContain(again.id);
+  const run = await client.call(
+    ROUTES.startExec,
+    { params: paramsOf(again), body: COMMAND },
+    { idempotencyKey: `${name}-run` },
+  );
+  expect(run.exec).toMatchObject({
+    ...{ state: 'exited', exit: { exitCode: 0 } },
+    stdout: { totalBytes: OUTPUT_BYTES },
+  });
+}
+
+async function stopAll(edge: EdgeProcess): Promise<void> {
+  for (const sandbox of await settledStateOf(edge)) {
+    await edge.client.call(ROUTES.stopSandbox, { params: paramsOf(sandbox) });
+  }
+}
+
+/** Removal goes on after an end was told. */
+async function eventually(check: () => void): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      check();
+      return;
+    } catch (thrown) {
+      if (attempt === 200) throw thrown;
+      await pause(25);
+    }
+  }
+}
