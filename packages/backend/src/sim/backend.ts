@@ -14,7 +14,7 @@ import type {
 import { createSimAgent } from './agent.ts';
 import type { AgentContext } from './agent-context.ts';
 import { createBytePipe } from './byte-pipe.ts';
-import { createSimFiles } from './files.ts';
+import { createSimFiles, type SimFiles } from './files.ts';
 import { serveHostile } from './hostile-agent.ts';
 import { createMangledPipe } from './mangled-pipe.ts';
 import { createProcessTable } from './processes.ts';
@@ -164,6 +164,8 @@ function newSandbox(world: SimWorld, plan: SandboxPlan): SimSandbox {
   const { clock, random, programs, ports } = world;
   const { limits } = plan;
   const time = createRunningTime(clock);
+  // Most sandboxes of a large simulation never touch a file.
+  let files: SimFiles | undefined;
   const context: AgentContext = {
     clock,
     random,
@@ -175,7 +177,11 @@ function newSandbox(world: SimWorld, plan: SandboxPlan): SimSandbox {
       memoryBytesMax: limits.memoryBytes,
       pidsMax: limits.pidsMax,
     }),
-    files: createSimFiles({ clock, bytesMax: limits.diskBytes, inodesMax: limits.inodesMax }),
+    get files() {
+      const { diskBytes: bytesMax, inodesMax } = limits;
+      files ??= createSimFiles({ clock, bytesMax, inodesMax });
+      return files;
+    },
   };
   const agent = createSimAgent(context);
   const startedMs = time.nowMs();
