@@ -11,6 +11,7 @@ if (inGuest) {
   // The guest is thrown away, so the tests may mount in the namespace that they find.
   process.env.DSEC_TEST_PRIVATE_MOUNTS = readlinkSync('/proc/self/ns/mnt');
   await import('../integration/launcher-spawn.test.ts');
+  await import('../integration/launcher-refusals.test.ts');
   await import('../integration/launcher-lifecycle.test.ts');
   await import('../integration/launcher-aether.test.ts');
 }

@@ -182,8 +182,9 @@ const MOUNT_KINDS = [
  *
  * Files over procfs are binds: after `proc` and what masks it, so that they come out on top. A sandbox that
  * shall see its own limits has one over `/proc/meminfo`, `cpuinfo`, `stat`, `uptime` and `loadavg`, and one
- * with a number of its own over `/proc/sys/kernel/random/boot_id` (behind the `readonly` of `/proc/sys`, which
- * would hide it). The files lie below the state root, are read-only inside, and must be readable by others.
+ * with a number of its own over `/proc/sys/kernel/random/boot_id` (behind the `readonly` of `/proc/sys`,
+ * which would hide it). The files lie below the state root, are read-only inside, and must be readable by
+ * others.
  */
 const Mount = message('mount', {
   kind: choice(1, MOUNT_KINDS),
