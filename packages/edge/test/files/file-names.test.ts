@@ -1,4 +1,4 @@
-import { PATH_BYTES_MAX } from '@dsec/protocol';
+import { type FileAttributesFields, PATH_BYTES_MAX } from '@dsec/protocol';
 import { describe, expect, it } from 'vitest';
 import { entryOf, pathOf } from '../../src/files/file-names.ts';
 
@@ -29,9 +29,10 @@ describe('pathOf', () => {
 
 it('shows names of any bytes', () => {
   const numbers = {
-    ...{ kind: 'symlink', mode: 0o777, uid: 0, gid: 0, sizeBytes: 1, allocatedBytes: 0, links: 1 },
+    kind: 'symlink',
+    ...{ mode: 0o777, uid: 0, gid: 0, sizeBytes: 1, allocatedBytes: 0, links: 1 },
     ...{ mtimeSeconds: -1, mtimeNanoseconds: 5 },
-  } as const;
+  } satisfies Partial<FileAttributesFields>;
   const plain = entryOf({ ...numbers, name: Buffer.from('ü'), symlinkTarget: Buffer.from('t') });
   expect(plain).toEqual({ ...numbers, name: 'ü', symlinkTarget: 't' });
   const odd = Buffer.from([0xff, 0x2f]);

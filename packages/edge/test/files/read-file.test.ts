@@ -13,7 +13,7 @@ async function read(script: Script, expected = 10, lengthBytes?: number, signal?
     for await (const part of readFile(scripted.agent, fields, expected, signal)) {
       bytes += part.byteLength;
     }
-    return { ...scripted, bytes };
+    return { ...scripted, bytes, error: undefined };
   } catch (error) {
     return { ...scripted, bytes, error };
   }

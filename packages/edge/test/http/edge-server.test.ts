@@ -75,6 +75,9 @@ it('takes a sandbox from its creation to its end', async () => {
   expect(sandbox).toMatchObject({ state: 'running', project: 'p', principal: 'someone' });
   const again = await client.call(ROUTES.createSandbox, { body: CREATE }, key);
   expect(again.id).toBe(sandbox.id);
+  const theirs = await clientOf('q').call(ROUTES.createSandbox, { body: CREATE }, key);
+  expect(theirs).toMatchObject({ project: 'q', state: 'running' });
+  expect(theirs.id).not.toBe(sandbox.id);
   const other = { body: { ...CREATE, job: 'other' } };
   await expect(client.call(ROUTES.createSandbox, other, key)).rejects.toMatchObject({
     code: 'idempotency-conflict',

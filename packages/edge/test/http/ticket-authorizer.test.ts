@@ -27,7 +27,7 @@ function setUp() {
     ({
       ...{ operation, route, params: {}, method: route.method, target: '/v1/x' },
       ...{ headers: { [TICKET_HEADER]: 'good' }, bodyDigest: undefined, ...more },
-    }) as RequestFacts;
+    }) as unknown as RequestFacts;
   return { authorize, facts, asked };
 }
 

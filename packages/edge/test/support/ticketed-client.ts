@@ -105,8 +105,8 @@ export function createTicketedClient(
   return {
     headersOf,
     async call(route, input, { newId, ...changes } = {}) {
-      const { params = {}, query = {}, body } = input as Record<string, never>;
-      const target = formatTarget(route, params, query);
+      const { params = {}, query = {}, body } = input as Readonly<Record<string, unknown>>;
+      const target = formatTarget(route, params as never, query as never);
       const sent = route.body.kind === 'json' ? JSON.stringify(body) : undefined;
       const headers = headersOf(route, target, sent, { newId });
       return callRoute(client, route, input, { ...changes, headers });
