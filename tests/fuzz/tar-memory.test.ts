@@ -3,13 +3,7 @@
  * process and its decoder together, stays below 256 MiB for the worst trees that the limits let in.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import {
-  createWriteStream,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from 'node:fs';
+import { createWriteStream, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -123,7 +117,7 @@ function check(outcome: Outcome, accepts: boolean): void {
 const options = { timeout: isLong ? 600_000 : 120_000 };
 
 describe('an import stays below 256 MiB with', () => {
-  // All shapes take minutes; by default the ones that take most.
+  // All shapes take minutes; by default the three that take most.
   const shapes = FLOODS.filter((flood) => isLong || flood.isWorst);
   it.each(shapes.map((flood) => [flood.name, flood] as const))('%s', options, async (_, flood) => {
     await write(flood);
