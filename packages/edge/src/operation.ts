@@ -10,7 +10,10 @@ export interface Caller {
 /** What comes with every request to a service of the edge. */
 export interface OperationContext {
   readonly caller: Caller;
-  /** Aborts when the caller is gone or its time is up. Work that others can see goes on (the journal decides). */
+  /**
+   * Aborts when the caller is gone or its time is up. Work that others can see goes on: the journal
+   * decides.
+   */
   readonly signal: AbortSignal;
   /** W3C trace context of the caller, or the beginning of a new trace. */
   readonly traceparent: string;

@@ -99,7 +99,7 @@ export interface Sandboxes {
    * other state, with the state and the reason of its end in the details.
    */
   requireRunning(id: SandboxId, options?: RequireRunningOptions): Promise<SandboxEntry>;
-  /** Place of the next operation within the sandbox, from 1 on; after a restart of the edge there is a gap. */
+  /** Place of the next operation within the sandbox, from 1 on; with a gap after a restart of the edge. */
   nextSequence(entry: SandboxEntry): number;
   /** The sandbox is in use: its idle time begins again. */
   touch(entry: SandboxEntry): void;

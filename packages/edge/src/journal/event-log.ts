@@ -75,7 +75,7 @@ export function openEventLog(
     'SELECT * FROM events WHERE sequence > ? ORDER BY sequence LIMIT ?',
   );
   const trim = createTrimmer(journal, keptMax);
-  const wakers = new Set<() => void>();
+  const followers = createFollowers();
   const ended = new AbortController();
   // Also the place before the first event of this epoch.
   let last = journal.epoch * EPOCH_STRIDE;
@@ -83,8 +83,7 @@ export function openEventLog(
 
   const wake = () => {
     last = next;
-    for (const waker of wakers) waker();
-    wakers.clear();
+    followers.wake();
   };
   const formatCursor = (sequence: number) => `${journal.id}-${sequence.toString(36)}`;
   const eventOf = ({ sequence, at_ms, body }: EventRow) =>
@@ -99,20 +98,6 @@ export function openEventLog(
     const known = journalId === journal.id && place <= last && place >= trim.through();
     return known ? { place, lost: false } : { place: trim.through(), lost: true };
   };
-  /** Resolves when there may be more, or with false after `ms`. */
-  const more = (ms: number, signal: AbortSignal): Promise<boolean> =>
-    new Promise((resolve) => {
-      const done = (woken: boolean) => {
-        wakers.delete(onWake);
-        signal.removeEventListener('abort', onWake);
-        clearTimeout(timer);
-        resolve(woken);
-      };
-      const onWake = () => done(true);
-      const timer = setTimeout(() => done(false), ms);
-      signal.addEventListener('abort', onWake, { once: true });
-      wakers.add(onWake);
-    });
 
   return {
     append(event) {
@@ -140,12 +125,36 @@ export function openEventLog(
           const event = eventOf(row);
           if (event.type !== 'lost' && filter(event)) yield event;
         }
-        if (rows.length === 0 && !(await more(quietMs, signal))) yield undefined;
+        if (rows.length === 0 && !(await followers.more(quietMs, signal))) yield undefined;
       }
     },
     close() {
       ended.abort(new DsecError('unavailable', 'the edge is closing'));
     },
+  };
+}
+
+function createFollowers() {
+  const wakers = new Set<() => void>();
+  return {
+    wake() {
+      for (const waker of wakers) waker();
+      wakers.clear();
+    },
+    /** Resolves when there may be more, or with false after `ms`. */
+    more: (ms: number, signal: AbortSignal): Promise<boolean> =>
+      new Promise((resolve) => {
+        const done = (woken: boolean) => {
+          wakers.delete(onWake);
+          signal.removeEventListener('abort', onWake);
+          clearTimeout(timer);
+          resolve(woken);
+        };
+        const onWake = () => done(true);
+        const timer = setTimeout(() => done(false), ms);
+        signal.addEventListener('abort', onWake, { once: true });
+        wakers.add(onWake);
+      }),
   };
 }
 

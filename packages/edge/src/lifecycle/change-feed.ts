@@ -7,11 +7,16 @@ const LIMIT_MAX = 10_000;
 /** Whether the first page was a full one, the epoch, the revision of the last one told. */
 const CURSOR = /^([fd])-(\d{1,16})-(\d{1,16})$/;
 
+export interface ChangeFeed {
+  changed(sandbox: LiveSandbox): void;
+  read(query: ChangesQuery): Changes;
+}
+
 /** What changed since a revision of the edge. The revision begins anew with every epoch. */
 export function createChangeFeed(
   epoch: number,
   sandboxes: ReadonlyMap<SandboxId, LiveSandbox>,
-): { changed(sandbox: LiveSandbox): void; read(query: ChangesQuery): Changes } {
+): ChangeFeed {
   let revision = 0;
 
   const startOf = (query: ChangesQuery): { full: boolean; since: number } => {

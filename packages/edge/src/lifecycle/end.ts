@@ -25,102 +25,132 @@ export interface Ends {
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
 
-export function createEnds(parts: LifecycleParts): Ends {
-  const { clock, journal, registry, slots, admission, wheel, times, closing, report } = parts;
+/** What the functions of this file share. */
+interface Endings {
+  readonly parts: LifecycleParts;
   /** In the order of their ends. */
-  const ended = new Set<LiveSandbox>();
+  readonly listed: Set<LiveSandbox>;
+}
 
-  /** Does `work` until it succeeds or the edge closes. */
-  const insist = async (what: string, sandbox: LiveSandbox, work: () => Promise<void> | void) => {
-    for (let waitMs = RETRY_MS_MIN; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
-      try {
-        return await work();
-      } catch (thrown) {
-        closing.throwIfAborted();
-        report(what, asDsecError(thrown), sandbox.id);
-        await clock.sleep(waitMs, closing);
-      }
-    }
-  };
-  const forget = (sandbox: LiveSandbox) => {
-    try {
-      registry.forget(sandbox);
-      ended.delete(sandbox);
-      crashPoint('forget.after-row');
-    } catch (thrown) {
-      report('forget', asDsecError(thrown), sandbox.id);
-      wheel.at(wheel.nowMs() + RETRY_MS_MAX, () => forget(sandbox));
-    }
-  };
-  const keepListed = (sandbox: LiveSandbox) => {
-    ended.add(sandbox);
-    wheel.at(wheel.nowMs() + times.endedKeptMs, () => ended.has(sandbox) && forget(sandbox));
-    const [oldest] = ended;
-    if (ended.size > ENDED_MAX && oldest !== undefined) forget(oldest);
-  };
-  const finish = (sandbox: LiveSandbox) => {
-    const { slot } = sandbox;
-    journal.transaction(() => {
-      if (slot !== undefined) slots.free(slot);
-      if (sandbox.state === 'stopping') {
-        registry.change(sandbox, 'stopped', { endedAtMs: clock.wallMs() });
-      }
-    });
-    sandbox.slot = undefined;
-    admission.remove(sandbox.id);
-    keepListed(sandbox);
-  };
-  const remove = async (sandbox: LiveSandbox) => {
-    await sandbox.lane.idle();
-    await insist('remove', sandbox, () => unmakeSandbox(sandbox, parts));
-    const isStop = sandbox.state === 'stopping';
-    if (isStop) crashPoint('stop.after-backend');
-    await insist('finish', sandbox, () => finish(sandbox));
-    crashPoint(isStop ? 'stop.after-stopped' : 'end.after-cleanup');
-  };
-  const begin = (sandbox: LiveSandbox, reason: DsecError, first?: () => Promise<void>) => {
-    sandbox.lane.interrupt(reason);
-    sandbox.ending ??= (async () => {
-      await first?.();
-      await remove(sandbox);
-    })();
-    // Only closing ends it badly; whoever waits for it is told.
-    sandbox.ending.catch(() => undefined);
-    return sandbox.ending;
-  };
-
+export function createEnds(parts: LifecycleParts): Ends {
+  const endings: Endings = { parts, listed: new Set() };
   return {
-    finish,
+    finish: (sandbox) => finish(endings, sandbox),
     async stop(sandbox, reason) {
       if (isEndState(sandbox.state)) {
         await sandbox.ending;
         return;
       }
       if (sandbox.state !== 'stopping') {
-        registry.change(sandbox, 'stopping', { endReason: reason });
+        parts.registry.change(sandbox, 'stopping', { endReason: reason });
         crashPoint('stop.after-intent');
       }
-      await begin(sandbox, new DsecError('cancelled', 'the sandbox is being stopped'));
+      await begin(endings, sandbox, new DsecError('cancelled', 'the sandbox is being stopped'));
     },
-    fail(sandbox, reason, error) {
-      if (sandbox.ending !== undefined || isEndState(sandbox.state)) return;
-      const record = () => {
-        if (isEndState(sandbox.state)) return;
-        registry.change(sandbox, 'failed', {
-          ...{ endReason: reason, error, endedAtMs: clock.wallMs() },
-        });
-        crashPoint('end.after-failed');
-      };
-      try {
-        record();
-        void begin(sandbox, error);
-      } catch (thrown) {
-        report('record', asDsecError(thrown), sandbox.id);
-        void begin(sandbox, error, () => insist('record', sandbox, record));
-      }
-    },
+    fail: (sandbox, reason, error) => fail(endings, sandbox, reason, error),
     resume(sandbox) {
-      void begin(sandbox, new DsecError('cancelled', 'the sandbox has ended'));
+      void begin(endings, sandbox, new DsecError('cancelled', 'the sandbox has ended'));
     },
   };
+}
+
+function fail(endings: Endings, sandbox: LiveSandbox, reason: EndReason, error: DsecError): void {
+  if (sandbox.ending !== undefined || isEndState(sandbox.state)) return;
+  const { clock, registry, report } = endings.parts;
+  const record = () => {
+    if (isEndState(sandbox.state)) return;
+    const endedAtMs = clock.wallMs();
+    registry.change(sandbox, 'failed', { endReason: reason, error, endedAtMs });
+    crashPoint('end.after-failed');
+  };
+  try {
+    record();
+    void begin(endings, sandbox, error);
+  } catch (thrown) {
+    // Its end must not wait for a journal that is full.
+    report('record', asDsecError(thrown), sandbox.id);
+    const again = () => insist(endings.parts, 'record', sandbox, record);
+    void begin(endings, sandbox, error, again);
+  }
+}
+
+/** Begins its end, unless that has begun. What is being done with it gives way. */
+function begin(
+  endings: Endings,
+  sandbox: LiveSandbox,
+  reason: DsecError,
+  first?: () => Promise<void>,
+): Promise<void> {
+  sandbox.lane.interrupt(reason);
+  sandbox.ending ??= (async () => {
+    await first?.();
+    await remove(endings, sandbox);
+  })();
+  // Only closing ends it badly; whoever waits for it is told.
+  sandbox.ending.catch(() => undefined);
+  return sandbox.ending;
+}
+
+async function remove(endings: Endings, sandbox: LiveSandbox): Promise<void> {
+  const { parts } = endings;
+  await sandbox.lane.idle();
+  await insist(parts, 'remove', sandbox, () => unmakeSandbox(sandbox, parts));
+  const isStop = sandbox.state === 'stopping';
+  if (isStop) crashPoint('stop.after-backend');
+  await insist(parts, 'finish', sandbox, () => finish(endings, sandbox));
+  crashPoint(isStop ? 'stop.after-stopped' : 'end.after-cleanup');
+}
+
+/** Does `work` until it succeeds or the edge closes. */
+async function insist(
+  { clock, closing, report }: LifecycleParts,
+  what: string,
+  sandbox: LiveSandbox,
+  work: () => Promise<void> | void,
+): Promise<void> {
+  for (let waitMs = RETRY_MS_MIN; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
+    try {
+      return await work();
+    } catch (thrown) {
+      closing.throwIfAborted();
+      report(what, asDsecError(thrown), sandbox.id);
+      await clock.sleep(waitMs, closing);
+    }
+  }
+}
+
+function finish(endings: Endings, sandbox: LiveSandbox): void {
+  const { journal, slots, registry, clock, admission } = endings.parts;
+  const { slot } = sandbox;
+  journal.transaction(() => {
+    if (slot !== undefined) slots.free(slot);
+    if (sandbox.state === 'stopping') {
+      registry.change(sandbox, 'stopped', { endedAtMs: clock.wallMs() });
+    }
+  });
+  sandbox.slot = undefined;
+  admission.remove(sandbox.id);
+  keepListed(endings, sandbox);
+}
+
+function keepListed(endings: Endings, sandbox: LiveSandbox): void {
+  const { listed, parts } = endings;
+  const { wheel, times } = parts;
+  listed.add(sandbox);
+  wheel.at(wheel.nowMs() + times.endedKeptMs, () => forget(endings, sandbox));
+  const [oldest] = listed;
+  if (listed.size > ENDED_MAX && oldest !== undefined) forget(endings, oldest);
+}
+
+function forget(endings: Endings, sandbox: LiveSandbox): void {
+  const { listed, parts } = endings;
+  if (!listed.has(sandbox)) return;
+  try {
+    parts.registry.forget(sandbox);
+    listed.delete(sandbox);
+    crashPoint('forget.after-row');
+  } catch (thrown) {
+    parts.report('forget', asDsecError(thrown), sandbox.id);
+    parts.wheel.at(parts.wheel.nowMs() + RETRY_MS_MAX, () => forget(endings, sandbox));
+  }
 }

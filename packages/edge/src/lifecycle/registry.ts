@@ -18,7 +18,7 @@ import type { EventLog } from '../journal/event-log.ts';
 import type { MovingRecord, SandboxRow, SandboxTable } from '../journal/sandbox-table.ts';
 import type { Sandboxes, SandboxHooks } from '../sandboxes.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
-import { createChangeFeed } from './change-feed.ts';
+import { type ChangeFeed, createChangeFeed } from './change-feed.ts';
 import { expiryOf } from './deadlines.ts';
 import { type LiveSandbox, liveSandboxOf } from './live-sandbox.ts';
 
@@ -53,133 +53,165 @@ const SEQUENCE_BLOCK = 1024;
 /** How much earlier than it was a use may seem after a restart, as a part of the idle time. */
 const USE_PRECISION = 1 / 8;
 
-export function createRegistry(parts: RegistryParts): Registry {
-  const { clock, journal, table, events, wheel } = parts;
-  const sandboxes = new Map<SandboxId, LiveSandbox>();
-  const hooks: SandboxHooks[] = [];
-  const feed = createChangeFeed(journal.epoch, sandboxes);
+/** What the functions of a registry share. */
+interface State {
+  readonly parts: RegistryParts;
+  readonly sandboxes: Map<SandboxId, LiveSandbox>;
+  readonly hooks: SandboxHooks[];
+  readonly feed: ChangeFeed;
+}
 
-  const find = (id: SandboxId) => sandboxes.get(id);
+export function createRegistry(parts: RegistryParts): Registry {
+  const sandboxes = new Map<SandboxId, LiveSandbox>();
+  const feed = createChangeFeed(parts.journal.epoch, sandboxes);
+  const state: State = { parts, sandboxes, feed, hooks: [] };
   const get = (id: SandboxId) => {
     const sandbox = sandboxes.get(id);
     if (sandbox !== undefined) return sandbox;
     throw new DsecError('not-found', `there is no sandbox ${id} on this edge`);
   };
-  const changed = (sandbox: LiveSandbox) => {
-    feed.changed(sandbox);
-    for (const waiter of [...sandbox.waiters]) waiter();
-  };
-  const tell = (sandbox: LiveSandbox, from: SandboxState) => {
-    for (const hook of hooks) {
-      if (sandbox.state === 'running') hook.running?.(sandbox, from);
-      if (sandbox.state === 'paused') hook.paused?.(sandbox);
-      if (isEndState(sandbox.state)) hook.ended?.(sandbox);
-    }
-  };
-  const appendEvent = (sandbox: LiveSandbox, state: SandboxState, revision: number, end?: string) =>
-    events.append({
-      type: 'sandbox-state',
-      ...{ project: sandbox.project, principal: sandbox.principal, sandbox: sandbox.id },
-      ...(sandbox.job === undefined ? {} : { job: sandbox.job }),
-      ...{ state, revision },
-      ...(end === undefined ? {} : { endReason: end as Sandbox['endReason'] & string }),
-    });
-
-  const change: Registry['change'] = (sandbox, to, patch = {}) => {
-    const from = sandbox.state;
-    const state = to === from ? from : transition(from, to);
-    const moving = { ...sandbox.moving, ...patch };
-    const revision = sandbox.revision + 1;
-    journal.transaction(() => {
-      table.save(sandbox.id, state, revision, moving);
-      if (state !== from) appendEvent(sandbox, state, revision, moving.endReason);
-      journal.afterCommit(() => {
-        Object.assign(sandbox, { state, revision, moving });
-        changed(sandbox);
-        if (state !== from) tell(sandbox, from);
-      });
-    });
-  };
-
   return {
-    find,
     get,
+    find: (id) => sandboxes.get(id),
     list: () => sandboxes.values(),
     view: (entry) => viewOf(get(entry.id), parts),
-    insert(row, slot) {
-      if (sandboxes.has(row.id)) {
-        throw new DsecError('already-exists', `there is a sandbox ${row.id} already`);
-      }
-      const sandbox = liveSandboxOf(row, slot);
-      journal.transaction(() => {
-        table.insert(row);
-        table.takeSlot({ slot, id: row.id });
-        appendEvent(sandbox, row.state, row.revision);
-        journal.afterCommit(() => {
-          sandboxes.set(row.id, sandbox);
-          changed(sandbox);
-        });
-      });
-      return sandbox;
-    },
+    insert: (row, slot) => insert(state, row, slot),
     restore(rows, slotOf) {
       for (const row of rows) {
         const sandbox = liveSandboxOf(row, slotOf.get(row.id));
         sandboxes.set(row.id, sandbox);
-        changed(sandbox);
+        noteChange(state, sandbox);
       }
     },
-    change,
-    announce: (sandbox) => tell(sandbox, sandbox.state),
-    forget(sandbox) {
-      journal.transaction(() => {
-        table.remove(sandbox.id);
-        journal.afterCommit(() => {
-          sandboxes.delete(sandbox.id);
-          for (const waiter of [...sandbox.waiters]) waiter();
-          for (const hook of hooks) hook.forgotten?.(sandbox.id);
-        });
-      });
-    },
-    nextSequence(entry) {
-      const sandbox = get(entry.id);
-      if (sandbox.sequence >= sandbox.sequenceReserved) {
-        const through = sandbox.sequence + SEQUENCE_BLOCK;
-        journal.transaction(() => table.reserveSequence(sandbox.id, through));
-        sandbox.sequenceReserved = through;
-      }
-      sandbox.sequence += 1;
-      return sandbox.sequence;
-    },
-    touch(entry) {
-      const sandbox = find(entry.id);
-      if (sandbox === undefined) return;
-      sandbox.lastUsedBootMs = wheel.nowMs();
-      const { idleMs } = sandbox.ttl;
-      const unsavedMs = sandbox.lastUsedBootMs - sandbox.lastUsedSavedBootMs;
-      if (idleMs === undefined || unsavedMs < idleMs * USE_PRECISION) return;
-      sandbox.lastUsedSavedBootMs = sandbox.lastUsedBootMs;
-      try {
-        table.saveLastUsed(sandbox.id, sandbox.lastUsedBootMs);
-      } catch {
-        // A full disk must not keep anybody from using it; a later use is saved.
-      }
-    },
-    noteFirstCommand(entry) {
-      const sandbox = get(entry.id);
-      const { timings } = sandbox.moving;
-      const { requestedMonotonicMs } = sandbox;
-      if (timings.firstCommandMs !== undefined || requestedMonotonicMs === undefined) return;
-      const firstCommandMs = clock.monotonicMs() - requestedMonotonicMs;
-      change(sandbox, sandbox.state, { timings: { ...timings, firstCommandMs } });
-    },
+    change: (sandbox, to, patch = {}) => change(state, sandbox, to, patch),
+    announce: (sandbox) => tell(state, sandbox, sandbox.state),
+    forget: (sandbox) => forget(state, sandbox),
+    nextSequence: (entry) => nextSequence(parts, get(entry.id)),
+    touch: (entry) => touch(parts, sandboxes.get(entry.id)),
+    noteFirstCommand: (entry) => noteFirstCommand(state, get(entry.id)),
     waitForChange: (entry, revision, waitMs, signal) =>
       waitForChange(get(entry.id), revision, waitMs, signal),
     changes: feed.read,
     hook: (added) => {
-      hooks.push(added);
+      state.hooks.push(added);
     },
   };
+}
+
+function insert(state: State, row: SandboxRow, slot: number): LiveSandbox {
+  const { sandboxes, parts } = state;
+  const { journal, table } = parts;
+  if (sandboxes.has(row.id)) {
+    throw new DsecError('already-exists', `there is a sandbox ${row.id} already`);
+  }
+  const sandbox = liveSandboxOf(row, slot);
+  journal.transaction(() => {
+    table.insert(row);
+    table.takeSlot({ slot, id: row.id });
+    appendEvent(parts, sandbox, row);
+    journal.afterCommit(() => {
+      sandboxes.set(row.id, sandbox);
+      noteChange(state, sandbox);
+    });
+  });
+  return sandbox;
+}
+
+function change(
+  state: State,
+  sandbox: LiveSandbox,
+  to: SandboxState,
+  patch: Partial<MovingRecord>,
+): void {
+  const { journal, table } = state.parts;
+  const from = sandbox.state;
+  const next = {
+    state: to === from ? from : transition(from, to),
+    revision: sandbox.revision + 1,
+    moving: { ...sandbox.moving, ...patch },
+  };
+  journal.transaction(() => {
+    table.save(sandbox.id, next.state, next.revision, next.moving);
+    if (to !== from) appendEvent(state.parts, sandbox, next);
+    journal.afterCommit(() => {
+      Object.assign(sandbox, next);
+      noteChange(state, sandbox);
+      if (to !== from) tell(state, sandbox, from);
+    });
+  });
+}
+
+function forget({ parts, sandboxes, hooks }: State, sandbox: LiveSandbox): void {
+  const { journal, table } = parts;
+  journal.transaction(() => {
+    table.remove(sandbox.id);
+    journal.afterCommit(() => {
+      sandboxes.delete(sandbox.id);
+      wakeWaiters(sandbox);
+      for (const hook of hooks) hook.forgotten?.(sandbox.id);
+    });
+  });
+}
+
+function noteChange({ feed }: State, sandbox: LiveSandbox): void {
+  feed.changed(sandbox);
+  wakeWaiters(sandbox);
+}
+
+function wakeWaiters({ waiters }: LiveSandbox): void {
+  for (const waiter of [...waiters]) waiter();
+}
+
+function tell({ hooks }: State, sandbox: LiveSandbox, from: SandboxState): void {
+  for (const hook of hooks) {
+    if (sandbox.state === 'running') hook.running?.(sandbox, from);
+    if (sandbox.state === 'paused') hook.paused?.(sandbox);
+    if (isEndState(sandbox.state)) hook.ended?.(sandbox);
+  }
+}
+
+function appendEvent(
+  { events }: RegistryParts,
+  { project, principal, id, job }: LiveSandbox,
+  { state, revision, moving }: Pick<SandboxRow, 'state' | 'revision' | 'moving'>,
+): void {
+  const { endReason } = moving;
+  events.append({
+    ...{ type: 'sandbox-state', project, principal, sandbox: id, state, revision },
+    ...(job === undefined ? {} : { job }),
+    ...(endReason === undefined ? {} : { endReason }),
+  });
+}
+
+function nextSequence({ journal, table }: RegistryParts, sandbox: LiveSandbox): number {
+  if (sandbox.sequence >= sandbox.sequenceReserved) {
+    const through = sandbox.sequence + SEQUENCE_BLOCK;
+    journal.transaction(() => table.reserveSequence(sandbox.id, through));
+    sandbox.sequenceReserved = through;
+  }
+  sandbox.sequence += 1;
+  return sandbox.sequence;
+}
+
+function touch({ wheel, table }: RegistryParts, sandbox: LiveSandbox | undefined): void {
+  if (sandbox === undefined) return;
+  sandbox.lastUsedBootMs = wheel.nowMs();
+  const { idleMs } = sandbox.ttl;
+  const unsavedMs = sandbox.lastUsedBootMs - sandbox.lastUsedSavedBootMs;
+  if (idleMs === undefined || unsavedMs < idleMs * USE_PRECISION) return;
+  sandbox.lastUsedSavedBootMs = sandbox.lastUsedBootMs;
+  try {
+    table.saveLastUsed(sandbox.id, sandbox.lastUsedBootMs);
+  } catch {
+    // A full disk must not keep anybody from using it; a later use is saved.
+  }
+}
+
+function noteFirstCommand(state: State, sandbox: LiveSandbox): void {
+  const { timings, requestedMonotonicMs } = sandbox;
+  if (timings.firstCommandMs !== undefined || requestedMonotonicMs === undefined) return;
+  const firstCommandMs = state.parts.clock.monotonicMs() - requestedMonotonicMs;
+  change(state, sandbox, sandbox.state, { timings: { ...timings, firstCommandMs } });
 }
 
 function viewOf(sandbox: LiveSandbox, { edgeId, clock }: RegistryParts): Sandbox {
