@@ -155,9 +155,11 @@ static int new_devpts(struct setup *setup, const struct dsec_msg_mount *mount)
 	add(&options, "max", SPEC_PTYS_MAX, "%llu");
 	add(&options, "ptmxmode", 0666, "%llo");
 	err = add_given(&options, mount, "mode", "gid");
+	/* Terminals are devices. */
 	return err ? err
 		   : place_new("devpts", options.list, options.count,
-			       KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NOEXEC | attributes_of(mount));
+			       KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NOEXEC |
+				       (attributes_of(mount) & ~(unsigned int)KERNEL_MOUNT_NODEV));
 }
 
 static int new_mqueue(struct setup *setup, const struct dsec_msg_mount *mount)

@@ -82,7 +82,10 @@ static int format(int image, uint64_t inodes)
 		run_mke2fs(image, inodes);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return -errno;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EOPNOTSUPP;
+	/* It runs within the sandbox's limits. */
+	if (WIFSIGNALED(status))
+		return -ENOMEM;
+	return WEXITSTATUS(status) == 0 ? 0 : -EOPNOTSUPP;
 }
 
 /* Makes the empty image of a size under `name`. Whoever makes the same meanwhile makes the same. */

@@ -220,6 +220,18 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
     ]);
   });
 
+  it('has a share of the terminals of the host, and no more', async () => {
+    const other = { name: 'other', generation: 1 };
+    await spawn();
+    await client.spawn(world.spec(other, { layers: [base], slot: SLOT + 1 }));
+    const ENOSPC = 28;
+    const [first, second] = await Promise.all([
+      world.ask(key, 'session terminals'),
+      world.ask(other, 'session terminals'),
+    ]);
+    expect([first, second]).toEqual([`32 ${ENOSPC}`, `32 ${ENOSPC}`]);
+  });
+
   it('may use low ports and ping, by its own network namespace', async () => {
     const { pid } = await spawn();
     expect(read(pid, 'net/dev')).toMatch(/lo:/);
