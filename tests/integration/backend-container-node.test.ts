@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectAgent, type SandboxExit, type SandboxPlan } from '@dsec/backend';
+import type { SandboxExit, SandboxPlan } from '@dsec/backend';
 import { startLauncher } from '@dsec/backend-container';
 import { SANDBOX_ID_COUNT, SANDBOX_ID_FIRST } from '@dsec/protocol';
-import { GIB, MIB, systemClock, systemRandom } from '@dsec/std';
+import { GIB, MIB } from '@dsec/std';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { run } from '../../packages/backend/src/conformance/command-run.ts';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
+import { openLink, run } from './aether-peer.ts';
 import {
   type BackendWorld,
   openBackendWorld,
@@ -31,14 +31,12 @@ let exits: SandboxExit[];
 async function start(changes: Partial<SandboxPlan> = {}) {
   const plan = world.plan(changes);
   const runtime = await world.backend.create(plan);
-  const link = await connectAgent({
-    dial: (signal) => world.backend.dial(plan.key, signal),
-    ...{ sandboxId: plan.key.id, epoch: 1, random: systemRandom, clock: systemClock },
-  });
+  const name = `${plan.key.id}-${plan.key.generation}.sock`;
+  const link = await openLink(join(world.stateRoot, 'run/sb', name), 1);
   /** Gives what a shell's script prints. */
   const sh = async (script: string) => {
     const { stdout, stderr } = await run(link, ['/bin/sh', '-c', script]);
-    return stdout.text + stderr.text;
+    return stdout.toString() + stderr.toString();
   };
   const { pid } = runtime.record as { pid: number };
   return { plan, key: plan.key, runtime, link, sh, pid };

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Backend, SandboxPlan } from '@dsec/backend';
+import type { Backend, SandboxKey, SandboxPlan } from '@dsec/backend';
 import type { BackendHarness } from '@dsec/backend/conformance';
 import {
   type ContainerBackendOptions,
@@ -21,7 +21,15 @@ import {
 } from '@dsec/backend-container';
 import { createLayerStore, type LayerStore } from '@dsec/layers';
 import { umount } from '@dsec/linux';
-import { type Digest, MIB, newSandboxId, parseEdgeId, parseShardId, systemRandom } from '@dsec/std';
+import {
+  type Digest,
+  type EdgeId,
+  MIB,
+  newSandboxId,
+  parseEdgeId,
+  parseShardId,
+  systemRandom,
+} from '@dsec/std';
 import { importBase, SHELL_COMMANDS } from './backend-container-base.ts';
 import { cgroupDirectories, LAUNCHER, NATIVE, pinnedPaths, until } from './launcher-world.ts';
 
@@ -45,7 +53,7 @@ export async function openSharedStore(): Promise<SharedStore> {
 
 export interface BackendWorld extends BackendHarness {
   readonly stateRoot: string;
-  readonly edgeId: string;
+  readonly edgeId: EdgeId;
   /** Starts a launcher again after its end. */
   startLauncher(env?: Record<string, string>): Promise<StartedLauncher>;
   /** Ends the present launcher at once, as a crash would. */
@@ -97,40 +105,45 @@ export async function openBackendWorld(shared: SharedStore): Promise<BackendWorl
     commands: SHELL_COMMANDS,
     plan(changes: Partial<SandboxPlan> = {}) {
       slots += 1;
-      return {
-        key: { id: newSandboxId(SHARD, edgeId), generation: 1 },
-        layers: [{ kind: 'base', layerId: shared.baseId }],
-        limits: {
-          ...{ cpuMillicores: 1000, memoryBytes: 512 * MIB, pidsMax: 128 },
-          ...{ diskBytes: 16 * MIB, inodesMax: 4096, openFilesMax: 1024 },
-        },
-        ...{ slot: slots, hostname: 'box', isolationDomain: 'tests' },
-        ...{ requireProtections: [], allowDegraded: false },
-        ...changes,
-      };
+      return { ...planOf(edgeId, shared.baseId, slots), ...changes };
     },
     leftovers: async () => leftoversOf(stateRoot, edgeId),
     async reopen() {
       await opened.at(-1)?.close();
       return open();
     },
-    async killAgent({ id, generation }) {
-      const [group = ''] = cgroupDirectories(edgeId)
-        .map((path) => join(path, `${id}-${generation}`))
-        .filter((path) => existsSync(path));
-      const pids = readFileSync(join(group, 'cgroup.procs'), 'utf8').trim().split('\n').map(Number);
-      process.kill(Math.min(...pids), 'SIGKILL');
-      await until('nothing of it runs', () => {
-        const events = existsSync(group) ? readFileSync(join(group, 'cgroup.events'), 'utf8') : '';
-        return events.includes('populated 1') ? undefined : true;
-      });
-    },
+    killAgent: (key) => killAgent(edgeId, key),
     async close() {
       await Promise.all(opened.map((each) => each.close()));
       await killLauncher();
       await removeNode(stateRoot, edgeId);
     },
   };
+}
+
+function planOf(edgeId: EdgeId, baseId: Digest, slot: number): SandboxPlan {
+  return {
+    key: { id: newSandboxId(SHARD, edgeId), generation: 1 },
+    layers: [{ kind: 'base', layerId: baseId }],
+    limits: {
+      ...{ cpuMillicores: 1000, memoryBytes: 512 * MIB, pidsMax: 128 },
+      ...{ diskBytes: 16 * MIB, inodesMax: 4096, openFilesMax: 1024 },
+    },
+    ...{ slot, hostname: 'box', isolationDomain: 'tests' },
+    ...{ requireProtections: [], allowDegraded: false },
+  };
+}
+
+async function killAgent(edgeId: EdgeId, { id, generation }: SandboxKey): Promise<void> {
+  const [group = ''] = cgroupDirectories(edgeId)
+    .map((path) => join(path, `${id}-${generation}`))
+    .filter((path) => existsSync(path));
+  const pids = readFileSync(join(group, 'cgroup.procs'), 'utf8').trim().split('\n').map(Number);
+  process.kill(Math.min(...pids), 'SIGKILL');
+  await until('nothing of it runs', () => {
+    const events = existsSync(group) ? readFileSync(join(group, 'cgroup.events'), 'utf8') : '';
+    return events.includes('populated 1') ? undefined : true;
+  });
 }
 
 function isAlive(pid: number): boolean {

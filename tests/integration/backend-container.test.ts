@@ -16,10 +16,10 @@ describe.runIf(canMount)('the container backend as the seam wants it (needs root
   afterAll(() => shared.remove());
 
   const isLong = process.env.DSEC_TEST_LONG === '1';
-  for (const { name, skip, run } of backendConformance(() => openBackendWorld(shared), {
-    isLong,
-  })) {
-    if (skip !== undefined) console.warn(`${name}: skipped, since ${skip}`);
-    it.skipIf(skip !== undefined)(name, run);
+  for (const each of backendConformance(() => openBackendWorld(shared), { isLong })) {
+    it(each.name, async (context) => {
+      context.skip(each.skip !== undefined, each.skip);
+      await each.run();
+    });
   }
 });

@@ -26,82 +26,103 @@ export interface LauncherLinkOptions {
 export const RECONNECT_WAIT_MS = 2 * SECOND_MS;
 const BACKOFF_MS = { first: 10, max: SECOND_MS };
 
+interface LinkState {
+  readonly closing: AbortController;
+  current: LauncherClient | undefined;
+  /** Why there will be no connection any more. */
+  fatal: DsecError | undefined;
+  lastFailure: DsecError | undefined;
+  /** Called once when `current` or `fatal` is set. */
+  readonly waiters: Set<() => void>;
+}
+
 export function openLauncherLink(options: LauncherLinkOptions): LauncherLink {
-  const { clock } = options;
-  const closing = new AbortController();
-  let current: LauncherClient | undefined;
-  let fatal: DsecError | undefined;
-  let lastFailure: DsecError | undefined;
-  const waiters = new Set<() => void>();
-
-  const wake = () => {
-    for (const resume of waiters) resume();
-    waiters.clear();
+  const state: LinkState = {
+    closing: new AbortController(),
+    current: undefined,
+    fatal: undefined,
+    lastFailure: undefined,
+    waiters: new Set(),
   };
-
-  const connectOnce = async (): Promise<LauncherClient> => {
-    const client = await options.connect(closing.signal);
-    try {
-      await options.onConnected(client);
-      return client;
-    } catch (thrown) {
-      client.close();
-      throw thrown;
-    }
-  };
-
-  const run = async () => {
-    let delayMs = BACKOFF_MS.first;
-    while (!closing.signal.aborted && fatal === undefined) {
-      try {
-        const client = await connectOnce();
-        current = client;
-        delayMs = BACKOFF_MS.first;
-        wake();
-        lastFailure = await client.closed;
-        current = undefined;
-      } catch (thrown) {
-        lastFailure = asDsecError(thrown);
-      }
-      if (lastFailure.code === 'conflict') fatal = lastFailure;
-      else await clock.sleep(delayMs, closing.signal).catch(() => {});
-      delayMs = Math.min(delayMs * 2, BACKOFF_MS.max);
-    }
-    fatal ??= new DsecError('unavailable', 'the backend is closed');
-    wake();
-  };
-  void run();
-
-  const reconnected = (signal: AbortSignal) =>
-    new Promise<void>((resolve) => {
-      const give = () => {
-        waiters.delete(resolve);
-        resolve();
-      };
-      signal.addEventListener('abort', give, { once: true });
-      waiters.add(resolve);
-    });
-
+  void keepConnected(state, options);
   return {
     async client(signal) {
-      if (current !== undefined) return current;
-      const limits = [AbortSignal.timeout(RECONNECT_WAIT_MS), ...(signal ? [signal] : [])];
-      const limit = AbortSignal.any(limits);
-      while (current === undefined) {
-        if (fatal !== undefined) throw fatal;
-        if (signal?.aborted) throw asDsecError(signal.reason);
-        if (limit.aborted) {
-          throw new DsecError('unavailable', 'the launcher cannot be reached', {
-            cause: lastFailure,
-          });
-        }
-        await reconnected(limit);
-      }
-      return current;
+      return state.current ?? (await nextClient(state, signal));
     },
     close() {
-      closing.abort();
-      current?.close();
+      state.closing.abort();
+      state.current?.close();
     },
   };
+}
+
+async function keepConnected(state: LinkState, options: LauncherLinkOptions): Promise<void> {
+  const { closing } = state;
+  let delayMs = BACKOFF_MS.first;
+  while (!closing.signal.aborted && state.fatal === undefined) {
+    try {
+      const client = await connectOnce(options, closing.signal);
+      state.current = client;
+      delayMs = BACKOFF_MS.first;
+      wake(state);
+      state.lastFailure = await client.closed;
+      state.current = undefined;
+    } catch (thrown) {
+      state.lastFailure = asDsecError(thrown);
+    }
+    if (state.lastFailure.code === 'conflict') state.fatal = state.lastFailure;
+    else await options.clock.sleep(delayMs, closing.signal).catch(() => {});
+    delayMs = Math.min(delayMs * 2, BACKOFF_MS.max);
+  }
+  state.fatal ??= new DsecError('unavailable', 'the backend is closed');
+  wake(state);
+}
+
+async function connectOnce(
+  options: LauncherLinkOptions,
+  signal: AbortSignal,
+): Promise<LauncherClient> {
+  const client = await options.connect(signal);
+  try {
+    await options.onConnected(client);
+    return client;
+  } catch (thrown) {
+    client.close();
+    throw thrown;
+  }
+}
+
+function wake({ waiters }: LinkState): void {
+  for (const resume of waiters) resume();
+  waiters.clear();
+}
+
+async function nextClient(
+  state: LinkState,
+  signal: AbortSignal | undefined,
+): Promise<LauncherClient> {
+  const timeout = AbortSignal.timeout(RECONNECT_WAIT_MS);
+  const limit = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
+  while (state.current === undefined) {
+    if (state.fatal !== undefined) throw state.fatal;
+    if (signal?.aborted) throw asDsecError(signal.reason);
+    if (limit.aborted) {
+      throw new DsecError('unavailable', 'the launcher cannot be reached', {
+        cause: state.lastFailure,
+      });
+    }
+    await changed(state, limit);
+  }
+  return state.current;
+}
+
+function changed({ waiters }: LinkState, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const give = () => {
+      waiters.delete(resolve);
+      resolve();
+    };
+    signal.addEventListener('abort', give, { once: true });
+    waiters.add(resolve);
+  });
 }

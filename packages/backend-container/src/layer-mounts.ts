@@ -51,111 +51,122 @@ interface Entry {
   settled: boolean;
 }
 
+/** The mounts, and what can be done to one of them. */
+interface MountTable {
+  readonly entries: Map<Digest, Entry>;
+  /** In the order in which their last users left. */
+  readonly unused: Set<Digest>;
+  readonly effects: LayerMountEffects;
+}
+
+function forget({ entries, unused }: MountTable, layerId: Digest, entry: Entry): void {
+  if (entries.get(layerId) !== entry) return;
+  entries.delete(layerId);
+  unused.delete(layerId);
+}
+
+function mount(table: MountTable, layerId: Digest, after: Promise<unknown>): Entry {
+  const work = after
+    .catch(() => {})
+    .then(() => table.effects.mount(layerId, AbortSignal.timeout(MOUNT_TIMEOUT_MS)));
+  const entry: Entry = { users: 0, work, leaving: false, settled: false };
+  // A failure reaches everybody who waits; the next one tries anew.
+  work.then(
+    () => {
+      entry.settled = true;
+    },
+    () => forget(table, layerId, entry),
+  );
+  table.entries.set(layerId, entry);
+  return entry;
+}
+
+function unmount(table: MountTable, layerId: Digest, entry: Entry): void {
+  entry.leaving = true;
+  entry.settled = false;
+  entry.work = entry.work
+    .then(() => table.effects.unmount(layerId))
+    .then(
+      () => forget(table, layerId, entry),
+      // A sandbox that is being released still holds it, or the launcher is away: next time.
+      () => {
+        entry.leaving = false;
+        entry.settled = true;
+        if (table.entries.get(layerId) === entry) table.unused.add(layerId);
+      },
+    );
+}
+
+function join(table: MountTable, layerId: Digest): Entry {
+  const current = table.entries.get(layerId);
+  const entry =
+    current === undefined || current.leaving
+      ? mount(table, layerId, current?.work ?? Promise.resolve())
+      : current;
+  entry.users += 1;
+  table.unused.delete(layerId);
+  return entry;
+}
+
+function leave({ entries, unused }: MountTable, layerId: Digest): void {
+  const entry = entries.get(layerId);
+  if (entry === undefined || entry.users === 0) return;
+  entry.users -= 1;
+  if (entry.users === 0) unused.add(layerId);
+}
+
+/** The entry of a layer that is mounted, known or not. */
+function mounted({ entries }: MountTable, layerId: Digest): Entry {
+  const isNew = { users: 0, work: Promise.resolve(), leaving: false, settled: true };
+  const entry = entries.get(layerId) ?? isNew;
+  entries.set(layerId, entry);
+  return entry;
+}
+
 export function createLayerMounts({ effects, unusedMax }: LayerMountsOptions): LayerMounts {
   const entries = new Map<Digest, Entry>();
-  /** In the order in which their last users left. */
   const unused = new Set<Digest>();
-
-  const forget = (layerId: Digest, entry: Entry) => {
-    if (entries.get(layerId) !== entry) return;
-    entries.delete(layerId);
-    unused.delete(layerId);
-  };
-
-  const start = (layerId: Digest, after: Promise<unknown>): Entry => {
-    const work = after
-      .catch(() => {})
-      .then(() => effects.mount(layerId, AbortSignal.timeout(MOUNT_TIMEOUT_MS)));
-    const entry: Entry = { users: 0, work, leaving: false, settled: false };
-    // A failure reaches everybody who waits; the next one tries anew.
-    work.then(
-      () => {
-        entry.settled = true;
-      },
-      () => forget(layerId, entry),
-    );
-    entries.set(layerId, entry);
-    return entry;
-  };
-
-  const join = (layerId: Digest): Entry => {
-    const current = entries.get(layerId);
-    const entry =
-      current === undefined || current.leaving
-        ? start(layerId, current?.work ?? Promise.resolve())
-        : current;
-    entry.users += 1;
-    unused.delete(layerId);
-    return entry;
-  };
-
-  const unmount = (layerId: Digest, entry: Entry) => {
-    entry.leaving = true;
-    entry.settled = false;
-    entry.work = entry.work
-      .then(() => effects.unmount(layerId))
-      .then(
-        () => forget(layerId, entry),
-        // A sandbox that is being released still holds it, or the launcher is away: next time.
-        () => {
-          entry.leaving = false;
-          entry.settled = true;
-          if (entries.get(layerId) === entry) unused.add(layerId);
-        },
-      );
-  };
+  const table = { entries, unused, effects };
 
   const trim = () => {
     for (const layerId of unused) {
       if (unused.size <= unusedMax) return;
       unused.delete(layerId);
       const entry = entries.get(layerId);
-      if (entry !== undefined) unmount(layerId, entry);
+      if (entry !== undefined) unmount(table, layerId, entry);
     }
   };
 
-  const leave = (layerId: Digest) => {
-    const entry = entries.get(layerId);
-    if (entry === undefined || entry.users === 0) return;
-    entry.users -= 1;
-    if (entry.users === 0) unused.add(layerId);
-  };
-
-  const mounted = (layerId: Digest): Entry => {
-    const isNew = { users: 0, work: Promise.resolve(), leaving: false, settled: true };
-    const entry = entries.get(layerId) ?? isNew;
-    entries.set(layerId, entry);
-    return entry;
+  const release = (layerIds: readonly Digest[]) => {
+    for (const layerId of layerIds) leave(table, layerId);
+    trim();
   };
 
   return {
     async acquire(layerIds, signal) {
-      const joined = layerIds.map(join);
+      const joined = layerIds.map((layerId) => join(table, layerId));
       try {
         await unlessAborted(Promise.all(joined.map(({ work }) => work)), signal);
       } catch (thrown) {
-        for (const layerId of layerIds) leave(layerId);
-        trim();
+        release(layerIds);
         throw asDsecError(thrown);
       }
     },
-    release(layerIds) {
-      for (const layerId of layerIds) leave(layerId);
-      trim();
-    },
+    release,
     claim(layerIds) {
       for (const layerId of layerIds) {
-        mounted(layerId).users += 1;
+        mounted(table, layerId).users += 1;
         unused.delete(layerId);
       }
     },
     found(layerIds) {
       const known = new Set(layerIds);
       for (const [layerId, entry] of entries) {
-        if (entry.settled && entry.users === 0 && !known.has(layerId)) forget(layerId, entry);
+        const isIdle = entry.settled && entry.users === 0;
+        if (isIdle && !known.has(layerId)) forget(table, layerId, entry);
       }
       for (const layerId of layerIds) {
-        if (mounted(layerId).users === 0) unused.add(layerId);
+        if (mounted(table, layerId).users === 0) unused.add(layerId);
       }
       trim();
     },
