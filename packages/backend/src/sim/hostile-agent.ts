@@ -66,10 +66,19 @@ const FRAMES_PER_TURN = 64;
 export function serveHostile(duplex: Duplex, mode: HostileMode, random: Random): void {
   const decoder = createFrameDecoder(AETHER_FRAMES, { from: 'client' });
   let isAttacking = false;
+  const framesIn = (chunk: Buffer) => {
+    try {
+      return decoder.push(chunk);
+    } catch {
+      // A raw stream: its bytes are taken, and nothing ever comes of them.
+      isAttacking = true;
+      return [];
+    }
+  };
   duplex.on('error', () => {});
   duplex.on('data', (chunk: Buffer) => {
     if (isAttacking) return;
-    for (const frame of decoder.push(chunk)) {
+    for (const frame of framesIn(chunk)) {
       if (frame.type === 'hello') {
         greet(duplex, mode, random, frame);
       } else if (frame.stream !== 0 && !isAttacking) {

@@ -1,8 +1,8 @@
-import type { AgentStream } from '@dsec/backend';
+import type { AgentStream, StreamFrame } from '@dsec/backend';
 import { DsecError, type SandboxId, SECOND_MS } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
 import type { Agents } from '../exec/agents.ts';
-import { fileError } from '../files/file-agent.ts';
+import { broken, fileError } from '../files/file-agent.ts';
 import { orAborted } from '../lifecycle/lane.ts';
 import { type OperationContext, traceBytes } from '../operation.ts';
 import type { Sandboxes } from '../sandboxes.ts';
@@ -49,7 +49,9 @@ export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
         const fields = { port, trace: traceBytes(traceparent) };
         await orAborted(stream.send('port-open', fields), stop.signal);
         const inward = carryIn(channel, stream, onUse, stop.signal);
-        const outward = carryOut(stream, channel, onUse, stop.signal);
+        const outward = carryOut(stream, channel, onUse, stop.signal).then((end) => {
+          if (end !== 'done') throw broken(link, `${end} on the stream of a port`);
+        });
         // The one that is stopped rejects, and nobody waits for it any more.
         inward.catch(() => {});
         outward.catch(() => {});
@@ -89,17 +91,17 @@ async function carryIn(
   }
 }
 
-/** Returns when the connection has ended. */
+/** The frame that ends the connection. */
 async function carryOut(
   stream: AgentStream,
   channel: WebSocketChannel,
   onUse: () => void,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<StreamFrame['type']> {
   for (;;) {
     const frame = await stream.receive(signal);
     onUse();
-    if (frame.type !== 'stdout') return;
+    if (frame.type !== 'stdout') return frame.type;
     if (frame.data.byteLength > 0) await channel.send(frame.data, signal);
     if (frame.end) await channel.send(END, signal);
   }
