@@ -101,7 +101,7 @@ export type SinkStream = Pick<AgentStream, 'number' | 'send' | 'leave'> & {
 };
 
 export interface AgentLink {
-  /** Another instance is another agent, which knows nothing of the commands of the one before. Hexadecimal. */
+  /** Another instance is another agent, which knows nothing of the commands of this one. Hexadecimal. */
   readonly instance: string;
   readonly agentVersion: string;
   /** A new stream. Throws `overloaded` at `streamsMax`, or what closed the link. */

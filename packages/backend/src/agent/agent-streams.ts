@@ -1,8 +1,7 @@
 import type { AetherFrame, Channel } from '@dsec/protocol';
 import { FRAME_DATA_BYTES_MAX } from '@dsec/protocol';
-import { assert, DsecError, type ErrorCode, isErrorCode, KIB } from '@dsec/std';
+import { DsecError, type ErrorCode, isErrorCode } from '@dsec/std';
 import {
-  abortError,
   createReceiveCredit,
   createSendCredit,
   type ReceiveCredit,
@@ -19,6 +18,7 @@ import {
   type StreamOptions,
   type StreamSink,
 } from './agent-link.ts';
+import { createStreamInbox } from './stream-inbox.ts';
 
 /** What a stream needs of its link. */
 export interface StreamHost {
@@ -33,10 +33,6 @@ export interface StreamEnd {
   take(frame: AetherFrame): void;
   fail(error: DsecError): void;
 }
-
-/** Shorter data is copied when it has to wait, so that a byte never holds the chunk that it came in. */
-const COPY_BYTES_MAX = 4 * KIB;
-const BLOCK_BYTES = 16 * KIB;
 
 export function createAgentStream(
   number: number,
@@ -172,104 +168,5 @@ function createInput(number: number, host: StreamHost) {
     end: () => put(credit.offset, new Uint8Array(0), true),
     grant: (upTo: number) => credit.grant(upTo),
     fail: (error: DsecError) => credit.fail(error),
-  };
-}
-
-type DataFrame = StreamFrame & { type: 'stdout' | 'stderr' };
-
-interface Waiting {
-  readonly frame: StreamFrame;
-  /** Small data is gathered here, in front of which `frame` says where it belongs. */
-  readonly block?: Buffer;
-  used: number;
-  end: boolean;
-}
-
-/**
- * Frames that wait for the reader of one stream. Data is bounded by its credit and kept without the chunks
- * that it came in; other frames are counted.
- */
-function createStreamInbox(controlsMax: number) {
-  const waiting: Waiting[] = [];
-  let controls = 0;
-  /** The last of each channel, while more may be gathered there. */
-  let blocks: { stdout?: Waiting; stderr?: Waiting } = {};
-  let failure: DsecError | undefined;
-  let wake: (() => void) | undefined;
-  let isTaking = false;
-
-  const add = (item: Waiting) => {
-    waiting.push(item);
-    wake?.();
-  };
-  const gather = (frame: DataFrame) => {
-    const open = blocks[frame.type];
-    if (open?.block !== undefined && open.used + frame.data.byteLength <= BLOCK_BYTES) {
-      open.block.set(frame.data, open.used);
-      open.used += frame.data.byteLength;
-      open.end = frame.end;
-      return;
-    }
-    const block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-    block.set(frame.data);
-    const item = { frame, block, used: frame.data.byteLength, end: frame.end };
-    blocks[frame.type] = item;
-    add(item);
-  };
-  const next = (): StreamFrame | undefined => {
-    const item = waiting.shift();
-    if (item === undefined) return undefined;
-    const { frame, block, used, end } = item;
-    if (frame.type !== 'stdout' && frame.type !== 'stderr') {
-      controls -= 1;
-      return frame;
-    }
-    if (blocks[frame.type] === item) delete blocks[frame.type];
-    return block === undefined ? frame : { ...frame, data: block.subarray(0, used), end };
-  };
-
-  return {
-    push(frame: StreamFrame) {
-      if (failure !== undefined) return;
-      controls += 1;
-      if (controls > controlsMax) {
-        throw new DsecError('protocol', `${controlsMax} frames wait on a stream already`);
-      }
-      blocks = {};
-      add({ frame, used: 0, end: false });
-    },
-    pushData(frame: DataFrame) {
-      if (failure !== undefined) return;
-      const isSmall = frame.data.byteLength < COPY_BYTES_MAX;
-      if (isSmall && (wake === undefined || waiting.length > 0)) return gather(frame);
-      delete blocks[frame.type];
-      add({ frame, used: 0, end: false });
-    },
-    end(error: DsecError) {
-      failure ??= error;
-      wake?.();
-    },
-    async take(signal?: AbortSignal): Promise<StreamFrame> {
-      assert(!isTaking, 'a stream has one taker at a time');
-      isTaking = true;
-      try {
-        for (let frame = next(); ; frame = next()) {
-          if (frame !== undefined) return frame;
-          if (failure !== undefined) throw failure;
-          if (signal?.aborted) throw abortError(signal);
-          await new Promise<void>((resolve) => {
-            const settle = () => {
-              signal?.removeEventListener('abort', settle);
-              wake = undefined;
-              resolve();
-            };
-            signal?.addEventListener('abort', settle, { once: true });
-            wake = settle;
-          });
-        }
-      } finally {
-        isTaking = false;
-      }
-    },
   };
 }

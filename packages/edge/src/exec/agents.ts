@@ -70,32 +70,8 @@ export function createAgents(options: AgentsOptions): Agents {
     if (known !== undefined) return known;
     const fresh: Kept = { key, shortLives: 0, stop: new AbortController() };
     if (isClosed) fresh.stop.abort(closedError());
-    kept.set(name, fresh);
+    else kept.set(name, fresh);
     return fresh;
-  };
-  /** Keeps the link and hears of its end. */
-  const keep = (sandbox: Kept, link: AgentLink): AgentLink => {
-    if (sandbox.stop.signal.aborted) link.close(abortError(sandbox.stop.signal));
-    sandbox.link = link;
-    const bornMs = options.clock.monotonicMs();
-    void link.closed.then((error) => {
-      if (sandbox.link === link) sandbox.link = undefined;
-      const isShort = options.clock.monotonicMs() - bornMs < SHORT_LIFE_MS;
-      sandbox.shortLives = isShort ? sandbox.shortLives + 1 : 0;
-      if (error.code === 'protocol') options.onFault(sandbox.key, 'protocol', error);
-    });
-    return link;
-  };
-  /** One attempt for all who wait; it goes on when one of them gives up. */
-  const share = (sandbox: Kept, attempt: () => Promise<AgentLink>): Promise<AgentLink> => {
-    if (sandbox.connecting !== undefined) return sandbox.connecting;
-    const connecting = attempt()
-      .then((link) => keep(sandbox, link))
-      .finally(() => {
-        sandbox.connecting = undefined;
-      });
-    sandbox.connecting = connecting;
-    return connecting;
   };
   const close = (sandbox: Kept, why: DsecError) => {
     sandbox.stop.abort(why);
@@ -106,22 +82,18 @@ export function createAgents(options: AgentsOptions): Agents {
   return {
     connect(key, signal) {
       const sandbox = keptOf(key);
-      return orAborted(
-        share(sandbox, () => connectOnce(options, sandbox)),
-        signal,
-      );
+      const connecting = share(options, sandbox, () => connectOnce(options, sandbox));
+      return orAborted(connecting, signal);
     },
     async link(key, signal) {
       const sandbox = keptOf(key);
       if (sandbox.link !== undefined) return sandbox.link;
-      return orAborted(
-        share(sandbox, async () => {
-          const link = await reconnect(options, sandbox);
-          for (const listener of listeners) listener(key, link);
-          return link;
-        }),
-        signal,
-      );
+      const connecting = share(options, sandbox, async () => {
+        const link = await reconnect(options, sandbox);
+        for (const listener of listeners) listener(key, link);
+        return link;
+      });
+      return orAborted(connecting, signal);
     },
     onLink: (listener) => void listeners.push(listener),
     drop(key) {
@@ -134,6 +106,36 @@ export function createAgents(options: AgentsOptions): Agents {
       for (const sandbox of [...kept.values()]) close(sandbox, closedError());
     },
   };
+}
+
+/** One attempt for all who wait; it goes on when one of them gives up. */
+function share(
+  options: AgentsOptions,
+  sandbox: Kept,
+  attempt: () => Promise<AgentLink>,
+): Promise<AgentLink> {
+  if (sandbox.connecting !== undefined) return sandbox.connecting;
+  const connecting = attempt()
+    .then((link) => keep(options, sandbox, link))
+    .finally(() => {
+      sandbox.connecting = undefined;
+    });
+  sandbox.connecting = connecting;
+  return connecting;
+}
+
+/** Keeps the link and hears of its end. */
+function keep({ clock, onFault }: AgentsOptions, sandbox: Kept, link: AgentLink): AgentLink {
+  if (sandbox.stop.signal.aborted) link.close(abortError(sandbox.stop.signal));
+  sandbox.link = link;
+  const bornMs = clock.monotonicMs();
+  void link.closed.then((error) => {
+    if (sandbox.link === link) sandbox.link = undefined;
+    const isShort = clock.monotonicMs() - bornMs < SHORT_LIFE_MS;
+    sandbox.shortLives = isShort ? sandbox.shortLives + 1 : 0;
+    if (error.code === 'protocol') onFault(sandbox.key, 'protocol', error);
+  });
+  return link;
 }
 
 const nameOf = (key: SandboxKey): string => `${key.id}/${key.generation}`;

@@ -7,7 +7,6 @@ import {
   ATTACH_DATA_BYTES_MAX,
   ATTACH_WINDOW_BYTES,
   AttachClientMessage,
-  type AttachQuery,
   type AttachServerMessage,
   check,
   decodeAttachData,
@@ -15,12 +14,12 @@ import {
 } from '@dsec/protocol';
 import { asDsecError, assertNever, DsecError, type ExecId, toErrorBody } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
-import type { Static } from 'typebox';
 import type { ExecTable } from '../journal/exec-table.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import { type Command, type OutputChannel, whenAttached } from './command.ts';
 import { confirmInput, type InputPiece, writeInput } from './command-input.ts';
 import type { Commands, FoundCommand } from './commands.ts';
+import type { AttachQuery } from './exec-shapes.ts';
 import { viewOfCommand, viewOfRow } from './exec-view.ts';
 import type { Spool } from './spool.ts';
 import { createWakers, type Wakers } from './wakers.ts';
@@ -57,7 +56,7 @@ export async function attachExec(
   options: AttachOptions,
   entry: SandboxEntry,
   id: ExecId,
-  query: Static<typeof AttachQuery>,
+  query: AttachQuery,
   channel: WebSocketChannel,
   signal: AbortSignal,
 ): Promise<void> {

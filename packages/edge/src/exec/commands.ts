@@ -20,7 +20,12 @@ import {
   startCommand,
 } from './command-life.ts';
 import { keptOnDisk, openEndedSpool, openSpool, type Spool } from './spool.ts';
-import { createSpoolBudget, SPOOL_LIMITS, type SpoolLimits } from './spool-budget.ts';
+import {
+  createSpoolBudget,
+  SPOOL_LIMITS,
+  type SpoolBudget,
+  type SpoolLimits,
+} from './spool-budget.ts';
 import { createWakers } from './wakers.ts';
 
 export interface CommandLimits extends SpoolLimits {
@@ -48,6 +53,8 @@ export interface CommandsOptions {
   /** A directory of its own, which exists. */
   readonly spoolRoot: string;
   readonly oomKills: (entry: SandboxEntry) => Promise<number>;
+  /** The agent does not know the session of a command: its shell has ended. */
+  readonly onSessionGone: (session: string) => void;
   readonly limits?: Partial<CommandLimits>;
 }
 
@@ -71,117 +78,39 @@ export interface Commands {
   recover(): void;
 }
 
+/** What is known of all commands. */
+interface Roll {
+  readonly options: CommandsOptions;
+  readonly limits: CommandLimits;
+  readonly budget: SpoolBudget;
+  readonly counts: ReturnType<typeof createRowCounts>;
+  readonly active: Map<ExecId, Command>;
+  readonly bySandbox: Map<SandboxId, Set<Command>>;
+  readonly oomKillsSeen: Map<SandboxId, number>;
+}
+
 export function createCommands(options: CommandsOptions): Commands {
-  const { journal, table, sandboxes, agents, spoolRoot } = options;
+  const { journal, table } = options;
   const limits = { ...COMMAND_LIMITS, ...options.limits };
-  const budget = createSpoolBudget(limits);
-  const active = new Map<ExecId, Command>();
-  const bySandbox = new Map<SandboxId, Set<Command>>();
-  const oomKillsSeen = new Map<SandboxId, number>();
-  const counts = createRowCounts(table);
-
-  const spoolOptions = (row: ExecRow, suffix: string) => {
-    const path = join(spoolRoot, row.sandbox, `${row.id}.${suffix}`);
-    return { path, sandbox: row.sandbox, keptBytesMax: row.keptBytesMax, budget };
+  const roll: Roll = {
+    ...{ options, limits, budget: createSpoolBudget(limits), counts: createRowCounts(table) },
+    ...{ active: new Map(), bySandbox: new Map(), oomKillsSeen: new Map() },
   };
-  const context: LifeContext = {
-    ...{ agents, table, journal, events: options.events, clock: options.clock },
-    async oomKills(entry) {
-      const count = await options.oomKills(entry);
-      oomKillsSeen.set(entry.id, count);
-      return count;
-    },
-    onEnded(command) {
-      active.delete(command.row.id);
-      const others = bySandbox.get(command.entry.id);
-      others?.delete(command);
-      if (others?.size === 0) bySandbox.delete(command.entry.id);
-      sandboxes.touch(command.entry);
-      if (command.outcome?.state === 'exited') sandboxes.noteFirstCommand(command.entry);
-    },
-  };
-  const add = (entry: SandboxEntry, row: ExecRow): Command => {
-    const command: Command = {
-      ...{ row, entry, changes: createWakers() },
-      stdout: openSpool(spoolOptions(row, 'out')),
-      stderr: openSpool(spoolOptions(row, 'err')),
-      ...{ started: false, attachment: undefined, attaching: false },
-      ...{ exit: undefined, outcome: undefined, flushDue: false, retryDue: false },
-      input: {
-        ...{ offset: 0, credit: 0, endSent: false, turn: Promise.resolve() },
-        end: row.stdinEnd,
-      },
-      oomKillsBefore: oomKillsSeen.get(entry.id) ?? 0,
-    };
-    active.set(row.id, command);
-    const others = bySandbox.get(entry.id);
-    if (others === undefined) bySandbox.set(entry.id, new Set([command]));
-    else others.add(command);
-    return command;
-  };
-  const endedSpools = (row: ExecRow, { stdout, stderr }: ExecOutcome) => ({
-    stdout: openEndedSpool(spoolOptions(row, 'out'), stdout),
-    stderr: openEndedSpool(spoolOptions(row, 'err'), stderr),
-  });
-  /** Gives up the output of a command that has ended; its totals stay. */
-  const dropOutput = (row: ExecRow): void => {
-    if (row.outcome === undefined) return;
-    const spools = endedSpools(row, row.outcome);
-    spools.stdout.drop();
-    spools.stderr.drop();
-    const totals = { stdout: spools.stdout.totals(), stderr: spools.stderr.totals() };
-    table.replaceOutcome(row.id, { ...row.outcome, ...totals });
-  };
-  const commandsOf = (id: SandboxId) => [...(bySandbox.get(id) ?? [])];
-
-  agents.onLink((key, link) => forgetEnded(table, link, key.id));
-  sandboxes.hook({
-    running(entry) {
-      for (const command of commandsOf(entry.id)) void attachCommand(context, command);
-    },
-    ended(entry) {
-      for (const command of commandsOf(entry.id)) {
-        if (command.exit === undefined) loseCommand(context, command, endOf(entry));
-      }
-      agents.drop(entry.key);
-    },
-    forgotten(id) {
-      table.removeAll(id);
-      rmSync(join(spoolRoot, id), { recursive: true, force: true });
-      budget.forget(id);
-      counts.forget(id);
-      oomKillsSeen.delete(id);
-    },
-  });
-
+  const context = contextOf(roll);
+  registerHooks(roll, context);
   return {
     limits,
-    admit(entry) {
-      if (counts.of(entry.id) >= limits.commandsMax) {
-        const [oldest] = table.oldestEnded(entry.id, 0, 1);
-        if (oldest === undefined) throw new DsecError('overloaded', 'too many commands run');
-        dropOutput(oldest);
-        table.remove(oldest.id);
-        counts.add(entry.id, -1);
-      }
-      for (let after = 0; budget.isOver(entry.id); ) {
-        const [oldest] = table.oldestEnded(entry.id, after, 1);
-        if (oldest === undefined) break;
-        dropOutput(oldest);
-        after = oldest.sequence;
-      }
-      budget.admit(entry.id);
-    },
+    admit: (entry) => admit(roll, entry),
     begin(entry, row, link, trace) {
       table.insert(row);
       journal.afterCommit(() => {
         crashPoint('exec.after-row');
-        counts.add(entry.id, 1);
-        startCommand(context, add(entry, row), link, trace);
+        roll.counts.add(entry.id, 1);
+        startCommand(context, addCommand(roll, entry, row), link, trace);
       });
     },
     find(entry, id) {
-      const alive = active.get(id);
+      const alive = roll.active.get(id);
       if (alive?.entry.id === entry.id) return { alive };
       const row = table.find(entry.id, id);
       if (row !== undefined) return { row };
@@ -189,24 +118,139 @@ export function createCommands(options: CommandsOptions): Commands {
     },
     spools({ alive, row }) {
       if (alive !== undefined) return alive;
-      if (row.outcome !== undefined) return endedSpools(row, row.outcome);
+      if (row.outcome !== undefined) return endedSpools(roll, row, row.outcome);
       throw new DsecError('unavailable', 'the command is being found again');
     },
-    activeCount: (id) => bySandbox.get(id)?.size ?? 0,
-    recover() {
-      removeStrangers(spoolRoot, table, sandboxes);
-      for (const { sandbox, outcome } of table.ended()) {
-        if (outcome === undefined) continue;
-        budget.force(sandbox, keptOnDisk(outcome.stdout, 0) + keptOnDisk(outcome.stderr, 0));
-      }
-      for (const row of table.open()) {
-        const entry = sandboxes.get(row.sandbox);
-        const command = add(entry, row);
-        if (isOver(entry, row)) loseCommand(context, command, endOf(entry));
-        else void attachCommand(context, command);
+    activeCount: (id) => roll.bySandbox.get(id)?.size ?? 0,
+    recover: () => recover(roll, context),
+  };
+}
+
+function contextOf({ options, active, bySandbox, oomKillsSeen }: Roll): LifeContext {
+  const { agents, table, journal, events, clock, sandboxes } = options;
+  return {
+    ...{ agents, table, journal, events, clock },
+    async oomKills(entry) {
+      const count = await options.oomKills(entry);
+      oomKillsSeen.set(entry.id, count);
+      return count;
+    },
+    onEnded({ row, entry, outcome }) {
+      const command = active.get(row.id);
+      active.delete(row.id);
+      const others = bySandbox.get(entry.id);
+      if (command !== undefined) others?.delete(command);
+      if (others?.size === 0) bySandbox.delete(entry.id);
+      sandboxes.touch(entry);
+      if (outcome?.state === 'exited') sandboxes.noteFirstCommand(entry);
+      const { session } = row.spec;
+      if (session !== undefined && outcome?.error?.code === 'not-found') {
+        options.onSessionGone(session);
       }
     },
   };
+}
+
+function registerHooks(roll: Roll, context: LifeContext): void {
+  const { sandboxes, agents, table, spoolRoot } = roll.options;
+  const commandsOf = (id: SandboxId) => [...(roll.bySandbox.get(id) ?? [])];
+  agents.onLink((key, link) => forgetEnded(table, link, key.id));
+  sandboxes.hook({
+    running(entry) {
+      for (const command of commandsOf(entry.id)) void attachCommand(context, command);
+    },
+    ended(entry) {
+      for (const command of commandsOf(entry.id)) {
+        // An exit that has come is being made durable.
+        if (command.exit === undefined) loseCommand(context, command, endOf(entry));
+      }
+      agents.drop(entry.key);
+    },
+    forgotten(id) {
+      table.removeAll(id);
+      rmSync(join(spoolRoot, id), { recursive: true, force: true });
+      roll.budget.forget(id);
+      roll.counts.forget(id);
+      roll.oomKillsSeen.delete(id);
+    },
+  });
+}
+
+function addCommand(roll: Roll, entry: SandboxEntry, row: ExecRow): Command {
+  const command: Command = {
+    ...{ row, entry, changes: createWakers() },
+    stdout: openSpool(spoolOptions(roll, row, 'out')),
+    stderr: openSpool(spoolOptions(roll, row, 'err')),
+    ...{ started: false, attachment: undefined, attaching: false },
+    ...{ exit: undefined, outcome: undefined, flushDue: false, retryDue: false },
+    input: {
+      ...{ offset: 0, credit: 0, endSent: false, turn: Promise.resolve() },
+      end: row.stdinEnd,
+    },
+    oomKillsBefore: roll.oomKillsSeen.get(entry.id) ?? 0,
+  };
+  roll.active.set(row.id, command);
+  const others = roll.bySandbox.get(entry.id);
+  if (others === undefined) roll.bySandbox.set(entry.id, new Set([command]));
+  else others.add(command);
+  return command;
+}
+
+function spoolOptions({ options, budget }: Roll, row: ExecRow, suffix: 'out' | 'err') {
+  const path = join(options.spoolRoot, row.sandbox, `${row.id}.${suffix}`);
+  return { path, sandbox: row.sandbox, keptBytesMax: row.keptBytesMax, budget };
+}
+
+function endedSpools(roll: Roll, row: ExecRow, { stdout, stderr }: ExecOutcome) {
+  return {
+    stdout: openEndedSpool(spoolOptions(roll, row, 'out'), stdout),
+    stderr: openEndedSpool(spoolOptions(roll, row, 'err'), stderr),
+  };
+}
+
+/** Gives up the output of a command that has ended; its totals stay. */
+function dropOutput(roll: Roll, row: ExecRow): void {
+  if (row.outcome === undefined) return;
+  const spools = endedSpools(roll, row, row.outcome);
+  spools.stdout.drop();
+  spools.stderr.drop();
+  const totals = { stdout: spools.stdout.totals(), stderr: spools.stderr.totals() };
+  roll.options.table.replaceOutcome(row.id, { ...row.outcome, ...totals });
+}
+
+function admit(roll: Roll, entry: SandboxEntry): void {
+  const { counts, limits, budget } = roll;
+  const { table } = roll.options;
+  if (counts.of(entry.id) >= limits.commandsMax) {
+    const [oldest] = table.oldestEnded(entry.id, 0, 1);
+    if (oldest === undefined) throw new DsecError('overloaded', 'too many commands run');
+    dropOutput(roll, oldest);
+    table.remove(oldest.id);
+    counts.add(entry.id, -1);
+  }
+  for (let after = 0; budget.isOver(entry.id); ) {
+    const [oldest] = table.oldestEnded(entry.id, after, 1);
+    if (oldest === undefined) break;
+    dropOutput(roll, oldest);
+    after = oldest.sequence;
+  }
+  budget.admit(entry.id);
+}
+
+function recover(roll: Roll, context: LifeContext): void {
+  const { table, sandboxes, spoolRoot } = roll.options;
+  removeStrangers(spoolRoot, table, sandboxes);
+  for (const { sandbox, outcome } of table.ended()) {
+    if (outcome === undefined) continue;
+    const bytes = keptOnDisk(outcome.stdout, 0) + keptOnDisk(outcome.stderr, 0);
+    roll.budget.force(sandbox, bytes);
+  }
+  for (const row of table.open()) {
+    const entry = sandboxes.get(row.sandbox);
+    const command = addCommand(roll, entry, row);
+    if (isOver(entry, row)) loseCommand(context, command, endOf(entry));
+    else void attachCommand(context, command);
+  }
 }
 
 /** The life of the sandbox in which the command ran has ended. */

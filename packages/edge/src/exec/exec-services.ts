@@ -1,7 +1,5 @@
-import type { AttachQuery, OutputQuery } from '@dsec/protocol';
 import type { Clock, ExecId, Random, SandboxId } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
-import type { Static } from 'typebox';
 import type { Journal } from '../journal/database.ts';
 import type { EventLog } from '../journal/event-log.ts';
 import { createExecTable } from '../journal/exec-table.ts';
@@ -12,6 +10,7 @@ import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import type { Agents } from './agents.ts';
 import { attachExec } from './attach.ts';
 import { type CommandLimits, createCommands } from './commands.ts';
+import type { AttachQuery, OutputQuery } from './exec-shapes.ts';
 import { createExecs, type Execs } from './execs.ts';
 import { type OutputReply, readOutput } from './output-reader.ts';
 import { createSessions, type Sessions } from './sessions.ts';
@@ -39,14 +38,14 @@ export interface ExecServices {
   readOutput(
     entry: SandboxEntry,
     id: ExecId,
-    query: Static<typeof OutputQuery>,
+    query: OutputQuery,
     context: OperationContext,
   ): Promise<OutputReply>;
   /** See `attachExec`. Resolves when it is over; the channel is the caller's to close. */
   attach(
     entry: SandboxEntry,
     id: ExecId,
-    query: Static<typeof AttachQuery>,
+    query: AttachQuery,
     channel: WebSocketChannel,
     signal: AbortSignal,
   ): Promise<void>;
@@ -61,7 +60,10 @@ export function createExecServices(options: ExecServicesOptions): ExecServices {
   const { journal, sandboxes, clock } = options;
   const table = createExecTable(journal);
   const sessionTable = createSessionTable(journal);
-  const commands = createCommands({ ...options, table });
+  const commands = createCommands({
+    ...{ ...options, table },
+    onSessionGone: (id) => sessionTable.setState(id, 'closed'),
+  });
   sandboxes.hook({ forgotten: (id) => sessionTable.removeAll(id) });
   return {
     execs: createExecs({ ...options, table, commands, sessions: sessionTable }),

@@ -2,21 +2,9 @@
  * The commands of an edge as its routes see them. A command is started once, its output is kept outside the
  * process, and its end is durable before anybody hears of it.
  */
-import type {
-  Exec,
-  ExecPage,
-  ExecQuery,
-  ExecSpec,
-  ExecStarted,
-  PtySize,
-  SignalRequest,
-  StdinAccepted,
-  StdinQuery,
-  TimeoutRequest,
-} from '@dsec/protocol';
+import type { Exec, ExecSpec, PtySize } from '@dsec/protocol';
 import { type Clock, DsecError, type ExecId, newExecId, type Random } from '@dsec/std';
 import { abortError } from '@dsec/transport';
-import type { Static } from 'typebox';
 import type { ExecRow, ExecTable } from '../journal/exec-table.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { SessionTable } from '../journal/session-table.ts';
@@ -26,8 +14,17 @@ import type { Agents } from './agents.ts';
 import { type Command, whenAttached } from './command.ts';
 import { confirmInput, writeInput } from './command-input.ts';
 import type { Commands } from './commands.ts';
+import type {
+  ExecPage,
+  ExecQuery,
+  SignalRequest,
+  StartedExec,
+  StdinAccepted,
+  StdinQuery,
+  TimeoutRequest,
+} from './exec-shapes.ts';
 import { inlineOutput, viewOfCommand, viewOfRow } from './exec-view.ts';
-import { cursorOf, PAGE_LIMIT_DEFAULT, sequenceOfCursor } from './listing.ts';
+import { cursorOf, PAGE_LIMIT_DEFAULT, type PageQuery, sequenceOfCursor } from './listing.ts';
 import { settleSpec } from './settled-spec.ts';
 
 export interface ExecsOptions {
@@ -41,11 +38,6 @@ export interface ExecsOptions {
   readonly random: Random;
 }
 
-export interface PageQuery {
-  readonly limit?: number;
-  readonly cursor?: string;
-}
-
 /** Every call throws `not-found` for a command that the sandbox does not have. */
 export interface Execs {
   /**
@@ -53,33 +45,24 @@ export interface Execs {
    * resumed; one in its grace time starts nothing. The caller's leaving does not stop a command that has
    * been started. Throws `invalid-argument`, `state-conflict`, `overloaded`, `agent-lost`.
    */
-  start(
-    entry: SandboxEntry,
-    spec: ExecSpec,
-    context: KeyedContext,
-  ): Promise<Static<typeof ExecStarted>>;
+  start(entry: SandboxEntry, spec: ExecSpec, context: KeyedContext): Promise<StartedExec>;
   /** With `waitMs` waits so long for its end. */
-  get(
-    entry: SandboxEntry,
-    id: ExecId,
-    query: Static<typeof ExecQuery>,
-    context: OperationContext,
-  ): Promise<Exec>;
+  get(entry: SandboxEntry, id: ExecId, query: ExecQuery, context: OperationContext): Promise<Exec>;
   /** In the order of start. `invalid-argument` for a cursor that is none. */
-  list(entry: SandboxEntry, query: PageQuery): Static<typeof ExecPage>;
+  list(entry: SandboxEntry, query: PageQuery): ExecPage;
   /** Resolves when the agent has taken all of the body; see `writeInput` for its errors. */
   writeStdin(
     entry: SandboxEntry,
     id: ExecId,
-    query: Static<typeof StdinQuery>,
+    query: StdinQuery,
     body: AsyncIterable<Uint8Array>,
     context: OperationContext,
-  ): Promise<Static<typeof StdinAccepted>>;
+  ): Promise<StdinAccepted>;
   /** At most once for each idempotency key. `state-conflict` when the command has ended. */
   signal(
     entry: SandboxEntry,
     id: ExecId,
-    request: Static<typeof SignalRequest>,
+    request: SignalRequest,
     context: KeyedContext,
   ): Promise<void>;
   /** `invalid-argument` for a command without terminal. */
@@ -87,7 +70,7 @@ export interface Execs {
   setTimeout(
     entry: SandboxEntry,
     id: ExecId,
-    request: Static<typeof TimeoutRequest>,
+    request: TimeoutRequest,
     context: OperationContext,
   ): Promise<void>;
 }
@@ -124,21 +107,7 @@ export function createExecs(options: ExecsOptions): Execs {
       });
       return { execs: page, ...cursorOf(rows.length > limit ? page.at(-1) : undefined) };
     },
-    async writeStdin(entry, id, { offset, end = false }, body, { signal }) {
-      const { alive: command, row } = commands.find(entry, id);
-      if (command === undefined) return repeatStdin(row, offset, body);
-      sandboxes.touch(entry);
-      await sandboxes.requireRunning(entry.id, { signal });
-      let at = offset;
-      for await (const data of body) {
-        await writeInput(command, table, { offset: at, data, end: false }, signal);
-        at += data.byteLength;
-      }
-      if (end) {
-        await writeInput(command, table, { offset: at, data: new Uint8Array(0), end }, signal);
-      }
-      return { offset: await confirmInput(command, signal) };
-    },
+    writeStdin: (...request) => writeStdin(options, ...request),
     async signal(entry, id, { signal, scope = 'leader' }, context) {
       const route = 'signalExec';
       const scoped = { caller: context.caller, route, sandbox: entry.id };
@@ -173,7 +142,7 @@ async function startExec(
   entry: SandboxEntry,
   request: ExecSpec,
   context: KeyedContext,
-): Promise<Static<typeof ExecStarted>> {
+): Promise<StartedExec> {
   const { sandboxes, agents, commands, idempotency, clock } = options;
   const { caller, idempotencyKey: key, requestDigest, signal } = context;
   const spec = settleSpec(request, entry.defaults);
@@ -205,6 +174,28 @@ async function startExec(
   if (!isAnswer) return { exec };
   const { stdout, stderr } = commands.spools(found);
   return { exec, stdout: inlineOutput(stdout), stderr: inlineOutput(stderr) };
+}
+
+async function writeStdin(
+  { commands, sandboxes, table }: ExecsOptions,
+  entry: SandboxEntry,
+  id: ExecId,
+  { offset, end = false }: StdinQuery,
+  body: AsyncIterable<Uint8Array>,
+  { signal }: OperationContext,
+): Promise<StdinAccepted> {
+  const { alive: command, row } = commands.find(entry, id);
+  if (command === undefined) return repeatStdin(row, offset, body);
+  await sandboxes.requireRunning(entry.id, { signal });
+  let at = offset;
+  for await (const data of body) {
+    await writeInput(command, table, { offset: at, data, end: false }, signal);
+    at += data.byteLength;
+  }
+  if (end) {
+    await writeInput(command, table, { offset: at, data: new Uint8Array(0), end }, signal);
+  }
+  return { offset: await confirmInput(command, signal) };
 }
 
 /** A command that has ended takes only what it has taken before. */

@@ -5,6 +5,7 @@ export {
   type ExecServices,
   type ExecServicesOptions,
 } from './exec-services.ts';
-export type { Execs, PageQuery } from './execs.ts';
+export type { Execs } from './execs.ts';
+export type { PageQuery } from './listing.ts';
 export type { OutputReply } from './output-reader.ts';
 export type { Sessions } from './sessions.ts';

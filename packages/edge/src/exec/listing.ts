@@ -1,5 +1,10 @@
 import { DsecError } from '@dsec/std';
 
+export interface PageQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
 export const PAGE_LIMIT_DEFAULT = 100;
 
 /** Listings are in the order of sequence numbers; a cursor is the last one that was shown. */

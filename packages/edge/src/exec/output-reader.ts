@@ -1,9 +1,8 @@
-import type { OutputQuery } from '@dsec/protocol';
 import type { Clock, ExecId } from '@dsec/std';
-import type { Static } from 'typebox';
 import type { OperationContext } from '../operation.ts';
 import type { SandboxEntry } from '../sandboxes.ts';
 import type { Commands } from './commands.ts';
+import type { OutputQuery } from './exec-shapes.ts';
 import { assertKept, READ_BYTES_MAX, type Spool } from './spool.ts';
 
 export interface OutputReply {
@@ -25,7 +24,7 @@ export async function readOutput(
   clock: Clock,
   entry: SandboxEntry,
   id: ExecId,
-  query: Static<typeof OutputQuery>,
+  query: OutputQuery,
   { signal }: OperationContext,
 ): Promise<OutputReply> {
   const { stream = 'stdout', offset = 0, follow = false, waitMs = 0 } = query;

@@ -2,26 +2,16 @@
  * Persistent shells: they keep their directory and variables between commands. What they say about their
  * commands is the sandbox's own word (THREATS A5).
  */
-import type { Session, SessionPage, SessionSpec } from '@dsec/protocol';
+import type { Session } from '@dsec/protocol';
 import { asDsecError, type Clock, DsecError, newExecId, type Random } from '@dsec/std';
-import type { Static } from 'typebox';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { SessionRow, SessionTable } from '../journal/session-table.ts';
 import type { KeyedContext, OperationContext } from '../operation.ts';
-import type { ProcessDefaults, SandboxEntry, Sandboxes } from '../sandboxes.ts';
+import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import type { Agents } from './agents.ts';
-import type { PageQuery } from './execs.ts';
-import { cursorOf, PAGE_LIMIT_DEFAULT, sequenceOfCursor } from './listing.ts';
-import { environmentOf } from './settled-spec.ts';
-
-/** A session with every default settled. Plain JSON. */
-export interface SettledSession {
-  readonly argv?: readonly string[];
-  readonly cwd: string;
-  readonly env: readonly string[];
-  readonly user: string;
-  readonly pty?: { readonly rows: number; readonly columns: number };
-}
+import type { SessionPage, SessionSpec } from './exec-shapes.ts';
+import { cursorOf, PAGE_LIMIT_DEFAULT, type PageQuery, sequenceOfCursor } from './listing.ts';
+import { settleSession } from './settled-spec.ts';
 
 export interface SessionsOptions {
   readonly sandboxes: Sandboxes;
@@ -34,12 +24,8 @@ export interface SessionsOptions {
 
 export interface Sessions {
   /** Starts a shell, once for each idempotency key. Rejects with what the agent says. */
-  open(
-    entry: SandboxEntry,
-    spec: Static<typeof SessionSpec>,
-    context: KeyedContext,
-  ): Promise<Session>;
-  list(entry: SandboxEntry, query: PageQuery): Static<typeof SessionPage>;
+  open(entry: SandboxEntry, spec: SessionSpec, context: KeyedContext): Promise<Session>;
+  list(entry: SandboxEntry, query: PageQuery): SessionPage;
   /** Ends the shell and every process that it has left. Idempotent; `not-found` for one that never was. */
   close(entry: SandboxEntry, id: string, context: OperationContext): Promise<void>;
 }
@@ -108,20 +94,6 @@ export function createSessions(options: SessionsOptions): Sessions {
       });
       table.setState(id, 'closed');
     },
-  };
-}
-
-export function settleSession(
-  spec: Static<typeof SessionSpec>,
-  defaults: ProcessDefaults,
-): SettledSession {
-  const { shell, pty } = spec;
-  return {
-    ...(shell === undefined ? {} : { argv: shell }),
-    ...(pty === undefined ? {} : { pty }),
-    cwd: spec.cwd ?? defaults.cwd,
-    user: spec.user ?? defaults.user,
-    env: environmentOf({ ...defaults.env, ...spec.env }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ExecSpec, ExecStartFields, PtySize } from '@dsec/protocol';
 import { DsecError, type ExecId, KIB } from '@dsec/std';
 import type { ProcessDefaults } from '../sandboxes.ts';
+import type { SessionSpec } from './exec-shapes.ts';
 
 /** Output that aether keeps unacknowledged for each channel. */
 export const EXEC_WINDOW_BYTES = 256 * KIB;
@@ -23,6 +24,15 @@ export interface SettledSpec {
   readonly timeoutMs?: number;
 }
 
+/** A session with every default settled. Plain JSON. */
+export interface SettledSession {
+  readonly argv?: readonly string[];
+  readonly cwd: string;
+  readonly env: readonly string[];
+  readonly user: string;
+  readonly pty?: { readonly rows: number; readonly columns: number };
+}
+
 /** The one place where a request gets its defaults. Throws `invalid-argument`. */
 export function settleSpec(spec: ExecSpec, defaults: ProcessDefaults): SettledSpec {
   if ((spec.argv === undefined) === (spec.shell === undefined)) {
@@ -43,6 +53,18 @@ export function settleSpec(spec: ExecSpec, defaults: ProcessDefaults): SettledSp
   }
   return {
     ...own,
+    ...(pty === undefined ? {} : { pty }),
+    cwd: spec.cwd ?? defaults.cwd,
+    user: spec.user ?? defaults.user,
+    env: environmentOf({ ...defaults.env, ...spec.env }),
+  };
+}
+
+/** The same for a session. */
+export function settleSession(spec: SessionSpec, defaults: ProcessDefaults): SettledSession {
+  const { shell, pty } = spec;
+  return {
+    ...(shell === undefined ? {} : { argv: shell }),
     ...(pty === undefined ? {} : { pty }),
     cwd: spec.cwd ?? defaults.cwd,
     user: spec.user ?? defaults.user,

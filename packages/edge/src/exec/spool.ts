@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, unlinkSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { OutputTotals } from '@dsec/protocol';
 import { assert, DsecError, KIB, MIB, type SandboxId } from '@dsec/std';
@@ -10,11 +10,12 @@ import {
   readSpoolBytes,
   readSpoolState,
   type SpoolLayout,
+  type SpoolState,
   WRITE_BYTES_MAX,
   writeSpoolBytes,
   writeSpoolHeader,
 } from './spool-file.ts';
-import { createWakers } from './wakers.ts';
+import { createWakers, type Wakers } from './wakers.ts';
 
 /** Written at once when so much waits; the longest frame fits behind it. */
 const WRITE_BYTES_MIN = WRITE_BYTES_MAX - 64 * KIB;
@@ -66,134 +67,188 @@ export interface SpoolOptions {
   readonly budget: SpoolBudget;
 }
 
+interface SpoolRecord {
+  readonly path: string;
+  readonly sandbox: SandboxId;
+  readonly budget: SpoolBudget;
+  readonly wakers: Wakers;
+  layout: SpoolLayout;
+  fd: number | undefined;
+  totalBytes: number;
+  /** What the budget has been charged. */
+  fileBytes: number;
+  pending: Uint8Array[];
+  pendingBytes: number;
+  ended: boolean;
+  dropped: boolean;
+  /** Of a command that has ended, by its row. */
+  readonly fixed: OutputTotals | undefined;
+}
+
 /** A new spool, or what an earlier edge has left of it. The file appears with the first byte. */
 export function openSpool(options: SpoolOptions): Spool {
-  const spool = createSpool(options, layoutOf(options.keptBytesMax), 0);
-  if (existsSync(options.path)) spool.adopt();
-  return spool;
+  const record = recordOf(options, undefined);
+  if (existsSync(options.path)) adopt(record);
+  return createSpool(record);
 }
 
 /** The spool of a command that has ended, as its row says. */
 export function openEndedSpool(options: SpoolOptions, totals: OutputTotals): Spool {
-  return createSpool(options, layoutOf(options.keptBytesMax), totals.totalBytes, totals);
+  return createSpool(recordOf(options, totals));
 }
 
-function createSpool(
-  { path, sandbox, budget }: SpoolOptions,
-  planned: SpoolLayout,
-  startBytes: number,
-  fixed?: OutputTotals,
-) {
-  const wakers = createWakers();
-  let layout = planned;
-  let fd: number | undefined;
-  let totalBytes = startBytes;
-  let fileBytes = 0;
-  let pending: Uint8Array[] = [];
-  let pendingBytes = 0;
-  let ended = fixed !== undefined;
-  let dropped = fixed !== undefined && fixed.headBytes === 0 && fixed.tailOffset === startBytes;
-
-  const isAbsent = () => totalBytes === 0 || dropped;
-  const openFile = (): number => {
-    if (fd !== undefined) return fd;
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    fd = openSync(path, totalBytes === 0 ? 'w+' : 'r+', 0o600);
-    if (totalBytes === 0) writeSpoolHeader(fd, { layout, totalBytes });
-    return fd;
-  };
-  /** Takes room for a longer file, or makes it a ring at the size that it has. */
-  const reserve = (file: number, bytes: number) => {
-    const wanted = Math.min(totalBytes + bytes, capacityOf(layout));
-    const more = wanted - fileBytes;
-    if (more <= 0) return;
-    if (budget.charge(sandbox, more)) fileBytes = wanted;
-    else if (wanted <= KEPT_BYTES_FLOOR) {
-      budget.force(sandbox, more);
-      fileBytes = wanted;
-    } else {
-      layout = layoutWithin(fileBytes);
-      writeSpoolHeader(file, { layout, totalBytes });
-    }
-  };
-  const totals = (): OutputTotals => {
-    if (fixed !== undefined && !dropped) return fixed;
-    const keptMax = layout.headBytesMax + layout.tailBytesMax;
-    const truncated = dropped ? totalBytes > 0 : totalBytes > keptMax;
-    const headBytes = dropped ? 0 : truncated ? layout.headBytesMax : totalBytes;
-    const tailOffset = truncated && !dropped ? totalBytes - layout.tailBytesMax : totalBytes;
-    return { totalBytes, headBytes, tailOffset, truncated, ended };
-  };
-
+function recordOf(
+  { path, sandbox, keptBytesMax, budget }: SpoolOptions,
+  fixed: OutputTotals | undefined,
+): SpoolRecord {
   return {
-    /** Goes on where the file ends. */
-    adopt() {
-      fd = openSync(path, 'r+');
-      const state = readSpoolState(fd);
-      ({ layout, totalBytes } = state);
-      fileBytes = Math.min(totalBytes, capacityOf(layout));
-      budget.force(sandbox, fileBytes);
+    ...{ path, sandbox, budget, fixed, wakers: createWakers(), layout: layoutOf(keptBytesMax) },
+    ...{ fd: undefined, fileBytes: 0, pending: [], pendingBytes: 0 },
+    totalBytes: fixed?.totalBytes ?? 0,
+    ended: fixed !== undefined,
+    dropped: fixed !== undefined && keptOnDisk(fixed, 0) === 0,
+  };
+}
+
+function createSpool(record: SpoolRecord): Spool {
+  const { path, wakers, budget, sandbox, fixed } = record;
+  return {
+    push(data) {
+      record.pending.push(data);
+      record.pendingBytes += data.byteLength;
+      return record.pendingBytes >= WRITE_BYTES_MIN;
     },
-    push(data: Uint8Array) {
-      pending.push(data);
-      pendingBytes += data.byteLength;
-      return pendingBytes >= WRITE_BYTES_MIN;
-    },
-    flush() {
-      if (pendingBytes === 0) return;
-      const file = openFile();
-      reserve(file, pendingBytes);
-      writeSpoolBytes(file, { layout, totalBytes }, pending);
-      totalBytes += pendingBytes;
-      pending = [];
-      pendingBytes = 0;
-      wakers.wakeAll();
-    },
+    flush: () => flush(record),
     get totalBytes() {
-      return totalBytes;
+      return record.totalBytes;
     },
     get receivedBytes() {
-      return totalBytes + pendingBytes;
+      return record.totalBytes + record.pendingBytes;
     },
     end() {
-      assert(pendingBytes === 0, 'a spool ends when all of it is written');
-      ended = true;
-      if (fd !== undefined) closeSync(fd);
-      fd = undefined;
+      assert(record.pendingBytes === 0, 'a spool ends when all of it is written');
+      record.ended = true;
+      if (record.fd !== undefined) closeSync(record.fd);
+      record.fd = undefined;
       wakers.wakeAll();
     },
     get ended() {
-      return ended;
+      return record.ended;
     },
-    totals,
-    read(offset: number, bytesMax: number): SpoolPiece {
-      const { headBytes, tailOffset, truncated } = totals();
+    totals: () => totalsOf(record),
+    read(offset, bytesMax) {
+      const { headBytes, tailOffset, truncated } = totalsOf(record);
       const from = truncated && offset >= headBytes ? Math.max(offset, tailOffset) : offset;
-      const upTo = truncated && from < headBytes ? headBytes : totalBytes;
+      const upTo = truncated && from < headBytes ? headBytes : record.totalBytes;
       const bytes = Math.max(0, Math.min(bytesMax, READ_BYTES_MAX, upTo - from));
       const data = Buffer.allocUnsafe(bytes);
-      if (bytes > 0) readFrom(path, fd, from, data);
+      if (bytes > 0) readFrom(record, from, data);
       return { offset: from, data };
     },
-    async waitBeyond(offset: number, signal?: AbortSignal) {
-      while (totalBytes <= offset && !ended) await wakers.wait(signal);
+    async waitBeyond(offset, signal) {
+      while (record.totalBytes <= offset && !record.ended) await wakers.wait(signal);
     },
     drop() {
-      if (isAbsent()) return;
-      unlinkSync(path);
-      budget.release(sandbox, keptOnDisk(fixed, fileBytes));
-      dropped = true;
+      if (record.totalBytes === 0 || record.dropped) return;
+      rmSync(path, { force: true });
+      budget.release(sandbox, keptOnDisk(fixed, record.fileBytes));
+      record.dropped = true;
     },
   };
+}
 
-  function readFrom(file: string, open: number | undefined, from: number, data: Uint8Array) {
-    const reader = open ?? openSync(file, 'r');
-    try {
-      const held = open === undefined ? readSpoolState(reader).layout : layout;
-      readSpoolBytes(reader, held, from, data);
-    } finally {
-      if (open === undefined) closeSync(reader);
-    }
+/**
+ * Goes on where the file of an earlier edge ends. One that died before its header is begun anew; so is a
+ * damaged one, and the agent then says whether it still has the bytes.
+ */
+function adopt(record: SpoolRecord): void {
+  const fd = openSync(record.path, 'r+');
+  const state = stateOf(fd);
+  if (state === undefined) {
+    closeSync(fd);
+    rmSync(record.path);
+    return;
+  }
+  const { layout, totalBytes } = state;
+  record.fd = fd;
+  record.layout = layout;
+  record.totalBytes = totalBytes;
+  record.fileBytes = Math.min(totalBytes, capacityOf(layout));
+  record.budget.force(record.sandbox, record.fileBytes);
+}
+
+function stateOf(fd: number): SpoolState | undefined {
+  try {
+    return readSpoolState(fd);
+  } catch (thrown) {
+    if (thrown instanceof DsecError && thrown.code === 'data-loss') return undefined;
+    throw thrown;
+  }
+}
+
+function flush(record: SpoolRecord): void {
+  if (record.pendingBytes === 0) return;
+  const fd = openForWriting(record);
+  reserve(record, fd);
+  const { layout, totalBytes } = record;
+  writeSpoolBytes(fd, { layout, totalBytes }, record.pending);
+  record.totalBytes += record.pendingBytes;
+  record.pending = [];
+  record.pendingBytes = 0;
+  record.wakers.wakeAll();
+}
+
+function openForWriting(record: SpoolRecord): number {
+  if (record.fd !== undefined) return record.fd;
+  const { path, layout, totalBytes } = record;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const fd = openSync(path, 'w+', 0o600);
+  try {
+    writeSpoolHeader(fd, { layout, totalBytes });
+  } catch (thrown) {
+    closeSync(fd);
+    throw thrown;
+  }
+  record.fd = fd;
+  return fd;
+}
+
+/** Takes room for a longer file, or makes it a ring at the size that it has. */
+function reserve(record: SpoolRecord, fd: number): void {
+  const { budget, sandbox, layout, totalBytes, pendingBytes, fileBytes } = record;
+  const wanted = Math.min(totalBytes + pendingBytes, capacityOf(layout));
+  const more = wanted - fileBytes;
+  if (more <= 0) return;
+  if (wanted > KEPT_BYTES_FLOOR && !budget.charge(sandbox, more)) {
+    record.layout = layoutWithin(fileBytes);
+    writeSpoolHeader(fd, { layout: record.layout, totalBytes });
+    return;
+  }
+  if (wanted <= KEPT_BYTES_FLOOR) budget.force(sandbox, more);
+  record.fileBytes = wanted;
+}
+
+function totalsOf({ fixed, dropped, layout, totalBytes, ended }: SpoolRecord): OutputTotals {
+  if (dropped) {
+    const truncated = totalBytes > 0;
+    return { totalBytes, headBytes: 0, tailOffset: totalBytes, truncated, ended };
+  }
+  if (fixed !== undefined) return fixed;
+  const { headBytesMax, tailBytesMax } = layout;
+  if (totalBytes <= headBytesMax + tailBytesMax) {
+    return { totalBytes, headBytes: totalBytes, tailOffset: totalBytes, truncated: false, ended };
+  }
+  const tailOffset = totalBytes - tailBytesMax;
+  return { totalBytes, headBytes: headBytesMax, tailOffset, truncated: true, ended };
+}
+
+function readFrom({ path, fd, layout }: SpoolRecord, from: number, data: Uint8Array): void {
+  const reader = fd ?? openSync(path, 'r');
+  try {
+    const held = fd === undefined ? readSpoolState(reader).layout : layout;
+    readSpoolBytes(reader, held, from, data);
+  } finally {
+    if (fd === undefined) closeSync(reader);
   }
 }
 

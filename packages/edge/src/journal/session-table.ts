@@ -1,5 +1,5 @@
 import type { SandboxId } from '@dsec/std';
-import type { SettledSession } from '../exec/sessions.ts';
+import type { SettledSession } from '../exec/settled-spec.ts';
 import type { Journal } from './database.ts';
 import type { JournalTable } from './schema.ts';
 
