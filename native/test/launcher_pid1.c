@@ -217,10 +217,14 @@ int main(int argc, char **argv)
 {
 	/* As a command of a session, below the real aether. */
 	if (argc == 2) {
-		if (strcmp(argv[1], "attack-own"))
-			attack_process(stdout, 1);
-		else
+		if (!strcmp(argv[1], "attack-own"))
 			attack_own(stdout);
+		else if (!strcmp(argv[1], "attack-first"))
+			attack_process(stdout, 1);
+		else if (!strcmp(argv[1], "wait"))
+			pause();
+		else
+			printf("%d %d", result(open(argv[1], O_WRONLY)), isatty(1));
 		return 0;
 	}
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

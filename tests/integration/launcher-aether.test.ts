@@ -20,6 +20,8 @@ rerunInPrivateNamespace(import.meta.filename, 'integration');
 
 const SLOT = 3;
 const BASE = SANDBOX_ID_FIRST + SLOT * SANDBOX_ID_COUNT;
+/** What aether needs, to give pipes and terminals away. */
+const CHOWN = 1;
 const key = { name: 'box', generation: 1 };
 
 describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () => {
@@ -45,7 +47,13 @@ describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () 
       attack.end();
     });
     await mountLayers(client, [base]);
-    const { pid } = await client.spawn(world.spec(key, { layers: [base], slot: SLOT }));
+    const { pid } = await client.spawn(
+      world.spec(key, {
+        layers: [base],
+        slot: SLOT,
+        change: (spec) => ({ ...spec, capabilities: CHOWN }),
+      }),
+    );
 
     const link = await openLink(join(world.stateRoot, 'run/sb/box-1.sock'), 1);
     const result = await run(link, ['/bin/tool', '--crash-points']);
@@ -54,6 +62,19 @@ describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () 
 
     const uid = /Uid:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     expect(uid).toBe(`${BASE + SESSION_IDS}`);
+
+    // Pipes and terminals are made by aether, and belong to the user of the command.
+    const streams = await run(link, ['/bin/attack', '/dev/stdout']);
+    expect(streams.stdout.toString()).toBe('0 0');
+    const pty = { rows: 24, columns: 80 };
+    const terminal = await run(link, ['/bin/attack', '/dev/stdout'], { pty });
+    expect(terminal.stdout.toString()).toBe('0 1');
+    const asUser = await run(link, ['/bin/attack', '/dev/stdout'], { pty, user: '1000:1000' });
+    expect(asUser.stdout.toString()).toBe('0 1');
+
+    // A user's processes can be ended too.
+    const waiting = await run(link, ['/bin/attack', 'wait'], { timeoutMs: 300, user: '1000' });
+    expect(waiting).toMatchObject({ timedOut: true, signal: 9 });
 
     // Root inside against aether, with the same attempts on its own child as the control.
     const outcomes = async (what: string) => {

@@ -257,8 +257,9 @@ const Spawn = message('spawn', {
   cgroups: listOf(12, Cgroup, { itemsMin: 1, itemsMax: 8, bytesMax: 32 * KIB }),
   rlimits: listOf(13, Rlimit, { itemsMax: 16, bytesMax: KIB }),
   /**
-   * Bit n is capability n: bounding, permitted, effective, inheritable and ambient alike; never more than
-   * the fixed set.
+   * Of PID 1. Bit n is capability n: bounding, permitted, effective, inheritable and ambient alike; never
+   * more than the fixed set. aether needs CHOWN (bit 0), to give pipes and terminals to the user of a
+   * command, who could not open /dev/stdout else. Sessions have capabilities of their own namespace.
    */
   capabilities: u64(14),
   noNewPrivileges: bool(15),
