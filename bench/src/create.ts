@@ -6,7 +6,7 @@ import { prepareBaseLayer } from './base-layer.ts';
 import { costPerLife, type EdgeSession, openEdgeSession } from './edge/edge-session.ts';
 import { type LivesResult, ratePerSecond, runLives, timePercentile } from './lives.ts';
 import { openPeersSession, type PeersSession } from './peers/peers-session.ts';
-import { type BenchOptions, type BenchReport, describeMachine } from './report.ts';
+import { type BenchOptions, type BenchReport, describeMachine, RUNS } from './report.ts';
 import { createSeries, type Series } from './series.ts';
 
 const COUNT = 1000;
@@ -22,7 +22,7 @@ const GOALS = {
 };
 
 export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
-  const { runs, say, signal, count = COUNT } = options;
+  const { runs = RUNS, say, signal, count = COUNT } = options;
   const machine = describeMachine();
   const base = await prepareBaseLayer(say);
   const series = createSeries(GOALS);
@@ -55,12 +55,12 @@ export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
     upper: session.upper,
     metrics: series.metrics(),
     notes: [
-      `${count} lives at each number in flight, ${Math.ceil(count / PEER_SHARE)} of each peer; the base ` +
-        'is a root of this distribution, 2 CPUs, 1 GiB, 512 processes',
+      `${count} lives at each number in flight, ${Math.ceil(count / PEER_SHARE)} of each peer`,
+      'the base is a root of this distribution; each has 2 CPUs, 1 GiB of memory and 512 processes',
       'edge: the driver calls the services in the process of the edge; edge_http: it is another process, ' +
         'over a unix socket, with a signed ticket for each request',
-      'CPU is of edge (with the driver), launcher, agents, commands and the ends of all, as the kernel ' +
-        "counts it by process and cgroup; threads of the kernel itself are not in it; peers' is counted alike",
+      'CPU is of edge (with the driver), launcher, agents, commands and the ends of all, as the ' +
+        "kernel counts it by process and cgroup, without its own threads; peers' is counted alike",
       'peers have limits by cgroups (not bubblewrap), no user namespace and no system call filter',
       ...notes,
     ],

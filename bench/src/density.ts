@@ -5,11 +5,20 @@ import { DsecError, type ErrorCode, GIB, KIB, MIB } from '@dsec/std';
 import { prepareBaseLayer } from './base-layer.ts';
 import { type EdgeSession, openEdgeSession } from './edge/edge-session.ts';
 import { MEMORY_KINDS, readMemory } from './memory.ts';
-import { type BenchOptions, type BenchReport, describeMachine, percentile } from './report.ts';
+import {
+  type BenchOptions,
+  type BenchReport,
+  describeMachine,
+  type Metric,
+  metric,
+  percentile,
+} from './report.ts';
 import { createSeries, type Series } from './series.ts';
 
 const COUNT = 4000;
 const COUNT_LARGE = 8192;
+/** Minutes each, and the same thousands of times. */
+const RUNS = 1;
 const IN_FLIGHT = 16;
 const HUNDRED = 100;
 const SAMPLED = 200;
@@ -27,20 +36,23 @@ const PIDS_PCT_MAX = 80;
 const DESCRIPTORS_PER_SANDBOX = 2;
 const DESCRIPTORS_BASE = 256;
 
-const GOALS = {
+const GOALS: Readonly<Record<string, number>> = {
+  'density.count': COUNT_LARGE,
   'density.last_over_first': 2,
   'density.leftovers': 0,
-  'density.count': COUNT_LARGE,
 };
+const SUMMARY: readonly string[] = [
+  ...['kib_per_sandbox', 'last_over_first', 'teardown_per_s', 'leftovers', 'cpu_overcommit'],
+];
 
 export async function benchDensity(options: BenchOptions): Promise<BenchReport> {
-  const { say, signal } = options;
+  const { say, signal, runs = RUNS } = options;
   const machine = describeMachine();
   const base = await prepareBaseLayer(say);
   const restore = raisePidMax(options.count ?? COUNT_LARGE);
-  const series = createSeries(GOALS);
+  const series = createSeries({});
   const notes: string[] = [];
-  let last: Pick<EdgeSession, 'protections' | 'upper'> = { protections: [], upper: 'none' };
+  let largest = { count: 0, protections: [] as readonly string[], upper: 'none' };
   try {
     for (const count of options.count === undefined ? [COUNT, COUNT_LARGE] : [options.count]) {
       const reason = whyNot(count);
@@ -50,9 +62,9 @@ export async function benchDensity(options: BenchOptions): Promise<BenchReport> 
         break;
       }
       const session = await openEdgeSession(base, signal, { limits: LIMITS });
-      last = session;
+      largest = { ...session, count };
       try {
-        await measure(session, count, series, say);
+        for (let run = 1; run <= runs; run += 1) await measure(session, count, series, say);
       } finally {
         await session.close();
       }
@@ -62,8 +74,8 @@ export async function benchDensity(options: BenchOptions): Promise<BenchReport> 
   }
   signal.throwIfAborted();
   return {
-    ...{ bench: 'density', machine, protections: last.protections, upper: last.upper },
-    metrics: series.metrics(),
+    ...{ bench: 'density', machine, protections: largest.protections, upper: largest.upper },
+    metrics: [...series.metrics(), ...summaryOf(series, largest.count)],
     notes: [
       `each with limits: ${JSON.stringify(LIMITS)}; ${IN_FLIGHT} in flight, both to start and to stop`,
       'KiB of a kind are the growth of that line of /proc/meminfo on the whole host, for each sandbox',
@@ -145,7 +157,9 @@ async function measure(
   say(`${stopped.length} sandboxes stopped after ${Math.round((stopped.at(-1) ?? 0) / 1000)} s`);
   series.add(`${prefix}.teardown_per_s`, (stopped.length * 1000) / (stopped.at(-1) ?? 1));
   await edge.call('settle', undefined);
-  addSummary(series, prefix, count, started);
+  // `settle` has found nothing of them.
+  series.add(`${prefix}.leftovers`, 0);
+  series.add(`${prefix}.cpu_overcommit`, (count * LIMITS.cpuMillicores) / 1000 / cpus().length);
 }
 
 /** Sandboxes per second over the first and the last hundred. */
@@ -164,16 +178,14 @@ function addRates(series: Series, prefix: string, stamps: readonly number[]): vo
   series.add(`${prefix}.last_over_first`, firstPerS / lastPerS);
 }
 
-/** `settle` has found nothing of them. */
-function addSummary(
-  series: Series,
-  prefix: string,
-  count: number,
-  stamps: readonly number[],
-): void {
-  const { firstPerS, lastPerS } = hundreds(stamps);
-  series.add(`${prefix}.leftovers`, 0);
-  series.add(`${prefix}.cpu_overcommit`, (count * LIMITS.cpuMillicores) / 1000 / cpus().length);
-  series.add('density.last_over_first', firstPerS / lastPerS);
-  series.add('density.leftovers', 0);
+/** The figures of the largest number, by the names under which they are compared. */
+function summaryOf(series: Series, count: number): Metric[] {
+  const prefix = `density.n${count}.`;
+  const figures = series.metrics().flatMap((figure) => {
+    const name = figure.name.replace(prefix, '');
+    if (name === figure.name || !SUMMARY.includes(name)) return [];
+    const goal = GOALS[`density.${name}`];
+    return [{ ...figure, name: `density.${name}`, ...(goal === undefined ? {} : { goal }) }];
+  });
+  return [metric('density.count', 'count', 'higher', [count], GOALS['density.count']), ...figures];
 }

@@ -3,7 +3,13 @@ import { formatBytes, GIB, MIB, type SandboxId } from '@dsec/std';
 import { prepareBaseLayer } from './base-layer.ts';
 import { type EdgeSession, openEdgeSession } from './edge/edge-session.ts';
 import { openPeersSession, type PeersSession } from './peers/peers-session.ts';
-import { type BenchOptions, type BenchReport, describeMachine, percentile } from './report.ts';
+import {
+  type BenchOptions,
+  type BenchReport,
+  describeMachine,
+  percentile,
+  RUNS,
+} from './report.ts';
 import { createSeries, type Series } from './series.ts';
 
 const COUNT = 1000;
@@ -19,7 +25,7 @@ const GOALS = {
 };
 
 export async function benchExec(options: BenchOptions): Promise<BenchReport> {
-  const { runs, say, signal, count = COUNT } = options;
+  const { runs = RUNS, say, signal, count = COUNT } = options;
   const machine = describeMachine();
   const base = await prepareBaseLayer(say);
   const series = createSeries(GOALS);
@@ -32,8 +38,9 @@ export async function benchExec(options: BenchOptions): Promise<BenchReport> {
       const sandbox = (await session.edge.call('hold', undefined)) as SandboxId;
       for (let run = 0; run <= runs && !signal.aborted; run += 1) {
         // The first round warms, as an edge that runs is warm.
-        await measureRound(session, sandbox, count, run === 0 ? createSeries({}) : series);
-        await measurePeers(peers, Math.ceil(count / PEER_SHARE), series);
+        const counted = run === 0 ? createSeries({}) : series;
+        await measureRound(session, sandbox, count, counted);
+        await measurePeers(peers, Math.ceil(count / PEER_SHARE), counted);
         say(run === 0 ? 'warm-up done' : `round ${run} of ${runs} done`);
       }
       await session.edge.call('shrink', undefined);

@@ -22,6 +22,7 @@ import {
   describeMachine,
   type Metric,
   metric,
+  RUNS,
   ratios,
 } from './report.ts';
 
@@ -46,7 +47,7 @@ interface Contestant {
  * mkfs.erofs of the distribution and against unpacking the compressed tar, to disk and to memory. All
  * contestants take turns, so that drift hits all alike.
  */
-export async function benchLayers({ runs, say }: BenchOptions): Promise<BenchReport> {
+export async function benchLayers({ runs = RUNS, say }: BenchOptions): Promise<BenchReport> {
   const machine = describeMachine();
   const scratch = mkdtempSync(join(tmpdir(), 'dsec-bench-layers-'));
   try {

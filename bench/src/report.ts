@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 
 export interface BenchOptions {
-  /** Counted runs of each contestant. */
-  readonly runs: number;
+  /** Counted runs of each contestant; default is the benchmark's own. */
+  readonly runs?: number;
   /** How many of what the benchmark counts; default is the benchmark's own. */
   readonly count?: number;
   /** Ctrl-C. Whatever was made is undone before the benchmark rejects. */
@@ -11,6 +11,9 @@ export interface BenchOptions {
   /** Said on stderr while the benchmark runs. */
   say(line: string): void;
 }
+
+/** Counted runs, where a benchmark has no reason for another number. */
+export const RUNS = 5;
 
 /** One figure of a benchmark. Names are dotted, lower case, with the unit last. */
 export interface Metric {

@@ -18,19 +18,21 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     json: { type: 'boolean', default: false },
-    runs: { type: 'string', default: '5' },
+    runs: { type: 'string' },
     count: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
 const bench = BENCHES[positionals[0] ?? ''];
-const runs = Number(values.runs);
-const count = values.count === undefined ? undefined : Number(values.count);
+const counts = {
+  ...(values.runs === undefined ? {} : { runs: Number(values.runs) }),
+  ...(values.count === undefined ? {} : { count: Number(values.count) }),
+};
 const isUsable =
   bench !== undefined &&
   positionals.length === 1 &&
-  isWithin(runs, 100) &&
-  (count === undefined || isWithin(count, COUNT_MAX));
+  isWithin(counts.runs ?? 1, 100) &&
+  isWithin(counts.count ?? 1, COUNT_MAX);
 
 function isWithin(value: number, most: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= most;
@@ -41,7 +43,7 @@ if (values.help || !isUsable) {
     'usage: npm run bench -- NAME [--json] [--runs N] [--count N]\n' +
       `  NAME     ${Object.keys(BENCHES).join(', ')}\n` +
       '  --json   the report as one JSON object on the last line\n' +
-      '  --runs   counted runs of each contestant, 1 to 100 (5)\n' +
+      '  --runs   counted runs of each contestant, 1 to 100 (5; density 1)\n' +
       "  --count  sandboxes or commands in a run; the benchmark's own number when it is absent\n",
   );
   process.exitCode = values.help ? 0 : 2;
@@ -56,7 +58,7 @@ async function report(run: (options: BenchOptions) => Promise<BenchReport>): Pro
   const say = (line: string) => process.stderr.write(`${line}\n`);
   const signal = interrupted.signal;
   try {
-    const found = await run({ runs, say, signal, ...(count === undefined ? {} : { count }) });
+    const found = await run({ say, signal, ...counts });
     process.stdout.write(renderReport(found));
     if (values.json) process.stdout.write(`${JSON.stringify(found)}\n`);
   } catch (thrown) {

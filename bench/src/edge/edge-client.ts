@@ -15,6 +15,7 @@ import {
   type CallReply,
   callRoute,
   createHttpClient,
+  type HttpClient,
   newStreamId,
   newTicketClaims,
   sha256Of,
@@ -56,16 +57,16 @@ export interface EdgeClient {
 const TICKET_MS = 20_000;
 const DEADLINE_MS = 120_000;
 
-export function createEdgeClient(options: EdgeClientOptions): EdgeClient {
-  const { socketPath, edgeId, shardId, keys } = options;
-  const client = createHttpClient({
-    ...{ baseUrl: 'http://localhost', socketPath, deadlineMs: DEADLINE_MS },
-  });
-  const call = <R extends Route>(
-    route: R,
-    sandbox: SandboxId,
-    input: CallInput<R>,
-  ): Promise<CallReply<R>> => {
+type Caller = <R extends Route>(
+  route: R,
+  sandbox: SandboxId,
+  input: CallInput<R>,
+) => Promise<CallReply<R>>;
+
+/** Calls with a ticket for just that request. */
+function createCaller(client: HttpClient, { edgeId, keys }: EdgeClientOptions): Caller {
+  const holder = { edge: edgeId, project: PROJECT, principal: PRINCIPAL };
+  return (route, sandbox, input) => {
     const { params = {}, query = {}, body } = input as Record<string, never>;
     const target = formatTarget(route, params as never, query as never);
     const streamId = isStreamRoute(route) ? newStreamId() : undefined;
@@ -73,19 +74,23 @@ export function createEdgeClient(options: EdgeClientOptions): EdgeClient {
       ...{ sandbox, operationClass: route.operationClass as never, method: route.method, target },
       ...{ streamId, bodyDigest: body === undefined ? undefined : sha256Of(JSON.stringify(body)) },
     };
-    const holder = { edge: edgeId, project: PROJECT, principal: PRINCIPAL };
+    const claims = newTicketClaims(request, holder, TICKET_MS);
     const headers = {
-      [TICKET_HEADER]: signTicket(
-        newTicketClaims(request, holder, TICKET_MS),
-        keys.privateKey,
-        keys.keyId,
-      ),
+      [TICKET_HEADER]: signTicket(claims, keys.privateKey, keys.keyId),
       ...(route === (ROUTES.createSandbox as Route) ? { [SANDBOX_HEADER]: sandbox } : {}),
       ...(streamId === undefined ? {} : { [STREAM_HEADER]: streamId }),
     };
     const key = route.effect === 'keyed' ? { idempotencyKey: randomBytes(16).toString('hex') } : {};
     return callRoute(client, route, input, { ...key, headers });
   };
+}
+
+export function createEdgeClient(options: EdgeClientOptions): EdgeClient {
+  const { socketPath, edgeId, shardId } = options;
+  const client = createHttpClient({
+    ...{ baseUrl: 'http://localhost', socketPath, deadlineMs: DEADLINE_MS },
+  });
+  const call = createCaller(client, options);
   const start = (sandboxId: SandboxId, body: typeof TRUE) =>
     call(ROUTES.startExec, sandboxId, { params: { sandboxId }, body });
   const runTrue = async (sandbox: SandboxId) => {

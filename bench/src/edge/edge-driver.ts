@@ -64,49 +64,18 @@ export function createEdgeDriver(
   create: { readonly layers: readonly string[]; readonly limits: Partial<SandboxLimits> },
   signal: AbortSignal,
 ): EdgeDriver {
-  const request: SandboxCreate = { layers: [...create.layers], limits: create.limits };
-  const held = new Set<SandboxEntry>();
-  let upper = 'none';
-
-  const make = async (): Promise<SandboxEntry> => {
-    const entry = await edge.lifecycle.create(request, context());
-    upper = entry.runtime?.upperDriver ?? upper;
-    return entry;
-  };
-  const hold = async () => {
-    const entry = await make();
-    held.add(entry);
-    return entry;
-  };
-  const release = async (entry: SandboxEntry) => {
-    await edge.lifecycle.stop(entry, context());
-    held.delete(entry);
-  };
-  const live = async (): Promise<LifeTimes> => {
-    const started = performance.now();
-    const entry = await hold();
-    const readyMs = performance.now() - started;
-    await runTrue(edge, entry);
-    const firstCommandMs = performance.now() - started;
-    await release(entry);
-    const stopMs = performance.now() - started - firstCommandMs;
-    const { allocatedMs } = edge.sandboxes.view(entry).timings;
-    return { allocatedMs, readyMs, firstCommandMs, stopMs };
-  };
-  const shrink = async (until_?: AbortSignal) => {
-    const entries = [...held];
-    return stamped(
-      entries.length,
-      STOP_IN_FLIGHT,
-      (index) => release(entries[index] as never),
-      until_,
-    );
+  const held = createHeld(edge, { layers: [...create.layers], limits: create.limits });
+  const { add, release, all } = held;
+  const shrink = (interrupted?: AbortSignal) => {
+    const entries = all();
+    const stop = (index: number) => release(entries[index] as SandboxEntry);
+    return stamped(entries.length, STOP_IN_FLIGHT, stop, interrupted);
   };
   return {
     commands: {
-      lives: (input) => runLives(input, live, signal),
+      lives: (input) => runLives(input, () => live(edge, held), signal),
       protections: async () => {
-        const entry = await hold();
+        const entry = await add();
         try {
           return checkProtections(await sample(edge, entry));
         } finally {
@@ -114,25 +83,70 @@ export function createEdgeDriver(
         }
       },
       grow: ({ count, inFlight }) =>
-        stamped(count, inFlight, async () => void (await hold()), signal),
+        stamped(count, inFlight, async () => void (await add()), signal),
       shrink: () => shrink(signal),
-      hold: async () => (await hold()).id,
-      trueMs: async ({ count, sandboxes }) => {
-        const entries = spread([...held], sandboxes);
-        const times: number[] = [];
-        for (let index = 0; index < count; index += 1) {
-          const started = performance.now();
-          await runTrue(edge, entries[index % entries.length] as SandboxEntry);
-          times.push(performance.now() - started);
-          signal.throwIfAborted();
-        }
-        return times;
-      },
-      stdout: (input) => writeMuch(edge, [...held].at(-1) as SandboxEntry, input),
+      hold: async () => (await add()).id,
+      trueMs: ({ count, sandboxes }) => trueMs(edge, spread(all(), sandboxes), count, signal),
+      stdout: (input) => writeMuch(edge, all().at(-1) as SandboxEntry, input),
     },
-    upperDriver: () => upper,
+    upperDriver: held.upperDriver,
     stopAll: async () => void (await shrink()),
   };
+}
+
+/** Sandboxes that are there, in the order in which they came. */
+interface Held {
+  add(): Promise<SandboxEntry>;
+  release(entry: SandboxEntry): Promise<void>;
+  all(): readonly SandboxEntry[];
+  upperDriver(): string;
+}
+
+function createHeld(edge: Edge, request: SandboxCreate): Held {
+  const held = new Set<SandboxEntry>();
+  let upper = 'none';
+  return {
+    async add() {
+      const entry = await edge.lifecycle.create(request, context());
+      held.add(entry);
+      upper = entry.runtime?.upperDriver ?? upper;
+      return entry;
+    },
+    async release(entry) {
+      await edge.lifecycle.stop(entry, context());
+      held.delete(entry);
+    },
+    all: () => [...held],
+    upperDriver: () => upper,
+  };
+}
+
+async function live(edge: Edge, { add, release }: Held): Promise<LifeTimes> {
+  const started = performance.now();
+  const entry = await add();
+  const readyMs = performance.now() - started;
+  await runTrue(edge, entry);
+  const firstCommandMs = performance.now() - started;
+  await release(entry);
+  const stopMs = performance.now() - started - firstCommandMs;
+  const { allocatedMs } = edge.sandboxes.view(entry).timings;
+  return { allocatedMs, readyMs, firstCommandMs, stopMs };
+}
+
+async function trueMs(
+  edge: Edge,
+  entries: readonly SandboxEntry[],
+  count: number,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const times: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const started = performance.now();
+    await runTrue(edge, entries[index % entries.length] as SandboxEntry);
+    times.push(performance.now() - started);
+    signal.throwIfAborted();
+  }
+  return times;
 }
 
 /** When each was done, in milliseconds from the start, in ascending order. */

@@ -15,6 +15,12 @@ export interface Worker<C extends Commands> {
 
 const ENTRY = fileURLToPath(new URL('./main.js', import.meta.url));
 
+/** With `DSEC_BENCH_PROFILE=DIRECTORY` each worker leaves a CPU profile there. */
+function profileOptions(): readonly string[] {
+  const directory = process.env.DSEC_BENCH_PROFILE;
+  return directory === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${directory}`];
+}
+
 interface Waiting {
   resolve(value: unknown): void;
   reject(error: Error): void;
@@ -29,7 +35,8 @@ export async function startWorker<C extends Commands>(
   options: unknown,
   signal: AbortSignal,
 ): Promise<Worker<C>> {
-  const args = ['-m', '--propagation', 'private', process.execPath, ENTRY, role];
+  const node = [process.execPath, ...profileOptions(), ENTRY, role];
+  const args = ['-m', '--propagation', 'private', ...node];
   const child = spawn('unshare', [...args, JSON.stringify(options)], {
     stdio: ['ignore', 2, 2, 'ipc'],
     detached: true,
