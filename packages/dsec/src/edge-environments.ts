@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EnvironmentSource } from '@dsec/edge';
-import { createLayerStore, resolveEnvironment } from '@dsec/layers';
+import { createLayerStore, type LayerStore, resolveEnvironment } from '@dsec/layers';
 import { DsecError, parseName } from '@dsec/std';
 import type { StatePaths } from './config.ts';
 
@@ -13,6 +13,17 @@ const FILE_BYTES_MAX = 65_536;
  */
 export function openEnvironments({ root, store }: StatePaths): EnvironmentSource {
   const directory = join(root, 'environments');
+  let opening: Promise<LayerStore> | undefined;
+  /** Once; a store that could not be opened is tried again. */
+  const opened = async () => {
+    opening ??= createLayerStore(store);
+    try {
+      return await opening;
+    } catch (thrown) {
+      opening = undefined;
+      throw thrown;
+    }
+  };
   return {
     async layersOf(name) {
       const text = await readOptional(join(directory, `${parseName(name, 'environment')}.json`));
@@ -21,7 +32,7 @@ export function openEnvironments({ root, store }: StatePaths): EnvironmentSource
       }
       return layersIn(text, name);
     },
-    resolve: async (refs) => resolveEnvironment(await createLayerStore(store), refs),
+    resolve: async (refs) => resolveEnvironment(await opened(), refs),
   };
 }
 

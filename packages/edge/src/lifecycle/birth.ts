@@ -54,7 +54,7 @@ function endReasonOf({ code }: DsecError): EndReason {
  * it; else the error that its creation ended with.
  */
 export function throwIfNeverBorn(sandbox: LiveSandbox): void {
-  if (!isEndState(sandbox.state) || sandbox.runtime !== undefined) return;
+  if (sandbox.state === 'creating' || sandbox.runtime !== undefined) return;
   throw (
     sandbox.error ??
     new DsecError('cancelled', 'the sandbox was stopped before it was ready', {
