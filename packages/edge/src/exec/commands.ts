@@ -19,7 +19,7 @@ import {
   loseCommand,
   startCommand,
 } from './command-life.ts';
-import { keptOnDisk, openEndedSpool, openSpool, type Spool } from './spool.ts';
+import { keptOnDisk, newSpool, openEndedSpool, openSpool, type Spool } from './spool.ts';
 import {
   createSpoolBudget,
   SPOOL_LIMITS,
@@ -106,7 +106,7 @@ export function createCommands(options: CommandsOptions): Commands {
       journal.afterCommit(() => {
         crashPoint('exec.after-row');
         roll.counts.add(entry.id, 1);
-        startCommand(context, addCommand(roll, entry, row), link, trace);
+        startCommand(context, addCommand(roll, entry, row, newSpool), link, trace);
       });
     },
     find(entry, id) {
@@ -176,11 +176,16 @@ function registerHooks(roll: Roll, context: LifeContext): void {
   });
 }
 
-function addCommand(roll: Roll, entry: SandboxEntry, row: ExecRow): Command {
+function addCommand(
+  roll: Roll,
+  entry: SandboxEntry,
+  row: ExecRow,
+  open: typeof openSpool,
+): Command {
   const command: Command = {
     ...{ row, entry, changes: createWakers() },
-    stdout: openSpool(spoolOptions(roll, row, 'out')),
-    stderr: openSpool(spoolOptions(roll, row, 'err')),
+    stdout: open(spoolOptions(roll, row, 'out')),
+    stderr: open(spoolOptions(roll, row, 'err')),
     ...{ started: false, attachment: undefined, attaching: false },
     ...{ exit: undefined, outcome: undefined, flushDue: false, retryDue: false },
     input: {
@@ -247,7 +252,7 @@ function recover(roll: Roll, context: LifeContext): void {
   }
   for (const row of table.open()) {
     const entry = sandboxes.get(row.sandbox);
-    const command = addCommand(roll, entry, row);
+    const command = addCommand(roll, entry, row, openSpool);
     if (isOver(entry, row)) loseCommand(context, command, endOf(entry));
     else void attachCommand(context, command);
   }

@@ -212,6 +212,9 @@ function checkSession({ sessions }: ExecsOptions, entry: SandboxEntry, id: strin
   throw new DsecError('not-found', `there is no open session ${id} in the sandbox`);
 }
 
+/** Ends a wait. One for all, as a reason of its own would cost each command a stack trace. */
+const ENOUGH = new DsecError('cancelled', 'nobody waits any more');
+
 /** Resolves when the command has ended or the time is up. Rejects with the signal's error. */
 async function waitForEnd(
   command: Command,
@@ -224,7 +227,7 @@ async function waitForEnd(
   if (signal.aborted) onAbort();
   signal.addEventListener('abort', onAbort, { once: true });
   clock.sleep(waitMs, stop.signal).then(
-    () => stop.abort(),
+    () => stop.abort(ENOUGH),
     () => {},
   );
   try {
@@ -234,6 +237,6 @@ async function waitForEnd(
     if (signal.aborted) throw abortError(signal);
   } finally {
     signal.removeEventListener('abort', onAbort);
-    stop.abort();
+    stop.abort(ENOUGH);
   }
 }

@@ -85,7 +85,12 @@ interface SpoolRecord {
   readonly fixed: OutputTotals | undefined;
 }
 
-/** A new spool, or what an earlier edge has left of it. The file appears with the first byte. */
+/** A new spool. Its file appears with the first byte. */
+export function newSpool(options: SpoolOptions): Spool {
+  return createSpool(recordOf(options, undefined));
+}
+
+/** What an earlier edge has left of a spool, which may be nothing. */
 export function openSpool(options: SpoolOptions): Spool {
   const record = recordOf(options, undefined);
   if (existsSync(options.path)) adopt(record);
@@ -111,7 +116,7 @@ function recordOf(
 }
 
 function createSpool(record: SpoolRecord): Spool {
-  const { path, wakers, budget, sandbox, fixed } = record;
+  const { wakers } = record;
   return {
     push(data) {
       record.pending.push(data);
@@ -130,6 +135,8 @@ function createSpool(record: SpoolRecord): Spool {
       record.ended = true;
       if (record.fd !== undefined) closeSync(record.fd);
       record.fd = undefined;
+      // The file of a spool that keeps nothing only carries its total through a crash.
+      if (keptOnDisk(totalsOf(record), 0) === 0) drop(record);
       wakers.wakeAll();
     },
     get ended() {
@@ -148,12 +155,7 @@ function createSpool(record: SpoolRecord): Spool {
     async waitBeyond(offset, signal) {
       while (record.totalBytes <= offset && !record.ended) await wakers.wait(signal);
     },
-    drop() {
-      if (record.totalBytes === 0 || record.dropped) return;
-      rmSync(path, { force: true });
-      budget.release(sandbox, keptOnDisk(fixed, record.fileBytes));
-      record.dropped = true;
-    },
+    drop: () => drop(record),
   };
 }
 
@@ -175,6 +177,14 @@ function adopt(record: SpoolRecord): void {
   record.totalBytes = totalBytes;
   record.fileBytes = Math.min(totalBytes, capacityOf(layout));
   record.budget.force(record.sandbox, record.fileBytes);
+}
+
+function drop(record: SpoolRecord): void {
+  const { path, budget, sandbox, fixed, fileBytes, totalBytes, dropped } = record;
+  if (totalBytes === 0 || dropped) return;
+  rmSync(path, { force: true });
+  budget.release(sandbox, keptOnDisk(fixed, fileBytes));
+  record.dropped = true;
 }
 
 function stateOf(fd: number): SpoolState | undefined {
@@ -256,7 +266,7 @@ function readFrom({ path, fd, layout }: SpoolRecord, from: number, data: Uint8Ar
 export function keptOnDisk(totals: OutputTotals | undefined, fileBytes: number): number {
   if (totals === undefined) return fileBytes;
   const keptBytes = totals.headBytes + totals.totalBytes - totals.tailOffset;
-  return totals.truncated ? keptBytes + WRITE_BYTES_MAX : keptBytes;
+  return totals.truncated && keptBytes > 0 ? keptBytes + WRITE_BYTES_MAX : keptBytes;
 }
 
 /** Throws `output-lost`, with where to go on, unless the piece begins where it was asked for. */
