@@ -5,6 +5,7 @@ import { startLauncher } from '@dsec/backend-container';
 import { SANDBOX_ID_COUNT, SANDBOX_ID_FIRST } from '@dsec/protocol';
 import { GIB, MIB } from '@dsec/std';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { compileFirst } from '../../packages/layers/test/support/compiled.ts';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
 import { openLink, run } from './aether-peer.ts';
 import {
@@ -56,6 +57,7 @@ function cgroupFile({ key, slot }: SandboxPlan, controller: string, names: reado
 }
 
 describe.runIf(canMount)('containers on a node (needs root)', () => {
+  compileFirst();
   beforeAll(async () => {
     buildNative();
     shared = await openSharedStore();

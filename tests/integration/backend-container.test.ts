@@ -1,5 +1,6 @@
 import { backendConformance } from '@dsec/backend/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { compileFirst } from '../../packages/layers/test/support/compiled.ts';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
 import { openBackendWorld, openSharedStore, type SharedStore } from './backend-container-world.ts';
 import { buildNative } from './launcher-world.ts';
@@ -8,6 +9,8 @@ rerunInPrivateNamespace(import.meta.filename, 'integration');
 
 describe.runIf(canMount)('the container backend as the seam wants it (needs root)', () => {
   let shared: SharedStore;
+
+  compileFirst();
 
   beforeAll(async () => {
     buildNative();
