@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { openContainerBackend, type UpperDriver } from '@dsec/backend-container';
 import {
   type AdmissionLimits,
+  createEdgeLog,
   createHostProbe,
   defaultNodePolicy,
   type Edge,
@@ -49,7 +50,8 @@ export type EdgeCommands = EdgeDriver['commands'] & {
 };
 
 const UPPER_DRIVERS: readonly UpperDriver[] = ['tmpfs'];
-const silent = () => undefined;
+/** As of a daemon that was not told otherwise. */
+const LOG_LEVEL = 'info';
 
 export async function openEdgeWorker(options: EdgeWorkerOptions, signal: AbortSignal) {
   const edgeId = parseEdgeId(options.edgeId);
@@ -68,7 +70,7 @@ export async function openEdgeWorker(options: EdgeWorkerOptions, signal: AbortSi
       ...{ edgeId, clock: systemClock, listen: { socketPath } },
       publicKeys: new Map([[options.keyId, createPublicKey(options.publicKey)]]),
       ...{ sandboxes: edge.sandboxes, handlers: edge.handlers, metrics: edge.metrics },
-      log: { debug: silent, info: silent, warn: silent, error: silent },
+      log: createEdgeLog(edgeId, LOG_LEVEL),
     });
     return commandsOf(options, edge, node, socketPath, signal, close);
   } catch (thrown) {
@@ -101,7 +103,7 @@ function commandsOf(
   };
   const close = async () => {
     await driver.stopAll();
-    const left = await settle().then(silent, (error: unknown) => error);
+    const left = await settle().catch((error: unknown) => error);
     await closeNode();
     if (left !== undefined) throw left;
   };
@@ -133,7 +135,7 @@ async function openBenchEdge(
         },
         resolve: (refs) => resolveEnvironment(layerStore, refs),
       },
-      log: { info: silent, warn: silent },
+      log: createEdgeLog(edgeId, LOG_LEVEL),
       doctor: async () => {
         throw new DsecError('unsupported', 'a benchmark asks no doctor');
       },

@@ -1,4 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AnswerMessage, type Commands, OPENED, type WorkerRole } from './messages.ts';
 
@@ -37,13 +40,15 @@ export async function startWorker<C extends Commands>(
 ): Promise<Worker<C>> {
   const node = [process.execPath, ...profileOptions(), ENTRY, role];
   const args = ['-m', '--propagation', 'private', ...node];
+  const log = openLog();
   const child = spawn('unshare', [...args, JSON.stringify(options)], {
-    stdio: ['ignore', 2, 2, 'ipc'],
+    stdio: ['ignore', log.fd, log.fd, 'ipc'],
     detached: true,
     serialization: 'advanced',
   });
   const waiting = new Map<number, Waiting>();
   const ended = endOf(child, waiting);
+  void ended.then(log.close);
   child.on('message', (message: AnswerMessage) => {
     const call = waiting.get(message.id);
     waiting.delete(message.id);
@@ -62,7 +67,9 @@ export async function startWorker<C extends Commands>(
     child.send({ id: calls, command, input });
     return answered;
   };
-  await answer(OPENED);
+  await answer(OPENED).catch((error: Error) => {
+    throw new Error(`${error.message}\n${log.tail()}`);
+  });
   return {
     pid: child.pid ?? 0,
     call: call as Worker<C>['call'],
@@ -70,7 +77,27 @@ export async function startWorker<C extends Commands>(
       signal.removeEventListener('abort', disconnect);
       disconnect();
       const code = await ended;
-      if (code !== 0) throw new Error(`the ${role} of the benchmark left something (${code})`);
+      const tail = log.tail();
+      if (code !== 0) throw new Error(`the ${role} of the benchmark failed (${code})\n${tail}`);
+    },
+  };
+}
+
+const LOG_TAIL_BYTES = 2048;
+
+/** What a worker says goes to a file, as a daemon's log does: its end is for the error. */
+function openLog() {
+  const directory = mkdtempSync(join(tmpdir(), 'dsec-worker-'));
+  const path = join(directory, 'log');
+  const fd = openSync(path, 'a', 0o600);
+  let end: string | undefined;
+  const tail = () => end ?? readFileSync(path).subarray(-LOG_TAIL_BYTES).toString('utf8');
+  return {
+    ...{ fd, tail },
+    close() {
+      end = tail();
+      closeSync(fd);
+      rmSync(directory, { recursive: true });
     },
   };
 }
