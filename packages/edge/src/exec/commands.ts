@@ -227,17 +227,16 @@ function admit(roll: Roll, entry: SandboxEntry): void {
   const { counts, limits, budget } = roll;
   const { table } = roll.options;
   if (counts.of(entry.id) >= limits.commandsMax) {
-    const [oldest] = table.oldestEnded(entry.id, 0, 1);
+    const oldest = table.oldestEnded(entry.id);
     if (oldest === undefined) throw new DsecError('overloaded', 'too many commands run');
     dropOutput(roll, oldest);
     table.remove(oldest.id);
     counts.add(entry.id, -1);
   }
-  for (let after = 0; budget.isOver(entry.id); ) {
-    const [oldest] = table.oldestEnded(entry.id, after, 1);
+  while (budget.isOver(entry.id)) {
+    const oldest = table.oldestWithOutput(entry.id);
     if (oldest === undefined) break;
     dropOutput(roll, oldest);
-    after = oldest.sequence;
   }
   budget.admit(entry.id);
 }
@@ -245,7 +244,7 @@ function admit(roll: Roll, entry: SandboxEntry): void {
 function recover(roll: Roll, context: LifeContext): void {
   const { table, sandboxes, spoolRoot } = roll.options;
   removeStrangers(spoolRoot, table, sandboxes);
-  for (const { sandbox, outcome } of table.ended()) {
+  for (const { sandbox, outcome } of table.withOutput()) {
     if (outcome === undefined) continue;
     const bytes = keptOnDisk(outcome.stdout, 0) + keptOnDisk(outcome.stderr, 0);
     roll.budget.force(sandbox, bytes);

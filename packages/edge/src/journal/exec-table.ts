@@ -22,10 +22,12 @@ export const EXEC_TABLE: JournalTable = {
       stdin_end INTEGER,           -- offset of the end of stdin, once somebody has said it
       started_at_ms INTEGER NOT NULL,
       state TEXT,                  -- of a command that has ended; NULL before
-      result TEXT                  -- how it ended; JSON
+      result TEXT,                 -- how it ended; JSON
+      has_output INTEGER           -- of a command that has ended: 1 while some is kept
     ) WITHOUT ROWID;
     CREATE UNIQUE INDEX execs_of_sandbox ON execs (sandbox, sequence);
-    CREATE INDEX execs_open ON execs (sandbox) WHERE state IS NULL`,
+    CREATE INDEX execs_open ON execs (sandbox) WHERE state IS NULL;
+    CREATE INDEX execs_with_output ON execs (sandbox, sequence) WHERE has_output = 1`,
   ],
 };
 
@@ -65,12 +67,14 @@ export interface ExecTable {
   /** Those that have not ended, of all sandboxes. */
   open(): ExecRow[];
   count(sandbox: SandboxId): number;
-  /** The oldest that have ended. */
-  oldestEnded(sandbox: SandboxId, after: number, limit: number): ExecRow[];
+  /** The oldest that has ended. */
+  oldestEnded(sandbox: SandboxId): ExecRow | undefined;
+  /** The oldest that has ended and of which some output is kept. */
+  oldestWithOutput(sandbox: SandboxId): ExecRow | undefined;
   /** Ids of those that ended last, by their start. */
   newestEnded(sandbox: SandboxId, limit: number): ExecId[];
-  /** All that have ended, one after the other. */
-  ended(): IterableIterator<ExecRow>;
+  /** All that have ended and of which some output is kept, one after the other. */
+  withOutput(): IterableIterator<ExecRow>;
   /** Output that was given up. */
   replaceOutcome(id: ExecId, outcome: ExecOutcome): void;
   remove(id: ExecId): void;
@@ -97,18 +101,22 @@ export function createExecTable({ db }: Journal): ExecTable {
     `INSERT INTO execs (id, sandbox, generation, sequence, instance, spec, kept_bytes_max, started_at_ms)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const end = db.prepare('UPDATE execs SET state = ?, result = ? WHERE id = ? AND state IS NULL');
+  const end = db.prepare(
+    'UPDATE execs SET state = ?, result = ?, has_output = ? WHERE id = ? AND state IS NULL',
+  );
   const endStdin = db.prepare('UPDATE execs SET stdin_end = ? WHERE id = ?');
-  const replace = db.prepare('UPDATE execs SET result = ? WHERE id = ?');
+  const replace = db.prepare('UPDATE execs SET result = ?, has_output = 0 WHERE id = ?');
   const find = db.prepare<[string, string], Stored>(
     'SELECT * FROM execs WHERE id = ? AND sandbox = ?',
   );
   const list = db.prepare<[string, number, number], Stored>(
     'SELECT * FROM execs WHERE sandbox = ? AND sequence > ? ORDER BY sequence LIMIT ?',
   );
-  const oldest = db.prepare<[string, number, number], Stored>(
-    `SELECT * FROM execs WHERE sandbox = ? AND sequence > ? AND state IS NOT NULL
-     ORDER BY sequence LIMIT ?`,
+  const oldest = db.prepare<[string], Stored>(
+    `SELECT * FROM execs WHERE sandbox = ? AND state IS NOT NULL ORDER BY sequence LIMIT 1`,
+  );
+  const oldestWithOutput = db.prepare<[string], Stored>(
+    `SELECT * FROM execs WHERE sandbox = ? AND has_output = 1 ORDER BY sequence LIMIT 1`,
   );
   const newest = db
     .prepare<[string, number], ExecId>(
@@ -117,7 +125,7 @@ export function createExecTable({ db }: Journal): ExecTable {
     )
     .pluck();
   const open = db.prepare<[], Stored>('SELECT * FROM execs WHERE state IS NULL ORDER BY sandbox');
-  const ended = db.prepare<[], Stored>('SELECT * FROM execs WHERE state IS NOT NULL');
+  const withOutput = db.prepare<[], Stored>('SELECT * FROM execs WHERE has_output = 1');
   const count = db
     .prepare<[string], number>('SELECT count(*) FROM execs WHERE sandbox = ?')
     .pluck();
@@ -132,26 +140,39 @@ export function createExecTable({ db }: Journal): ExecTable {
       insert.run(id, sandbox, generation, sequence, instance, spec, keptBytesMax, startedAtMs);
     },
     end(id, outcome) {
-      return end.run(outcome.state, JSON.stringify(outcome), id).changes === 1;
+      return (
+        end.run(outcome.state, JSON.stringify(outcome), hasOutput(outcome) ? 1 : 0, id).changes ===
+        1
+      );
     },
     endStdin: (id, offset) => void endStdin.run(offset, id),
-    find(sandbox, id) {
-      const stored = find.get(id, sandbox);
-      return stored && rowOf(stored);
-    },
+    find: (sandbox, id) => optionalRow(find.get(id, sandbox)),
     list: (sandbox, after, limit) => list.all(sandbox, after, limit).map(rowOf),
     open: () => open.all().map(rowOf),
     count: (sandbox) => count.get(sandbox) ?? 0,
-    oldestEnded: (sandbox, after, limit) => oldest.all(sandbox, after, limit).map(rowOf),
+    oldestEnded: (sandbox) => optionalRow(oldest.get(sandbox)),
+    oldestWithOutput: (sandbox) => optionalRow(oldestWithOutput.get(sandbox)),
     newestEnded: (sandbox, limit) => newest.all(sandbox, limit),
-    *ended() {
-      for (const stored of ended.iterate()) yield rowOf(stored);
+    *withOutput() {
+      for (const stored of withOutput.iterate()) yield rowOf(stored);
     },
     replaceOutcome: (id, outcome) => void replace.run(JSON.stringify(outcome), id),
     remove: (id) => void remove.run(id),
     removeAll: (sandbox) => void removeAll.run(sandbox),
     sandboxes: () => sandboxes.all(),
   };
+}
+
+function hasOutput({ stdout, stderr }: ExecOutcome): boolean {
+  return keptBytes(stdout) + keptBytes(stderr) > 0;
+}
+
+function keptBytes({ headBytes, tailOffset, totalBytes }: OutputTotals): number {
+  return headBytes + totalBytes - tailOffset;
+}
+
+function optionalRow(stored: Stored | undefined): ExecRow | undefined {
+  return stored === undefined ? undefined : rowOf(stored);
 }
 
 function rowOf(stored: Stored): ExecRow {
