@@ -60,7 +60,7 @@ export function probeCgroups(edgeId: string): CgroupLayout {
     const version1 = mounts.find(
       ({ type, options }) => type === 'cgroup' && options.includes(controller),
     );
-    if (version1 === undefined) return undefined;
+    if (version1 === undefined || !canLimit(version1.point, controller)) return undefined;
     return { version: 1, directory: join(version1.point, `dsec-${edgeId}`) };
   };
   const controllers: Partial<Record<Controller, ControllerPlace>> = {};
@@ -77,6 +77,13 @@ function readControllers(directory: string): readonly string[] | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A kernel may have the controller without the limit; that of processes is not in the topmost directory. */
+function canLimit(directory: string, controller: Controller): boolean {
+  if (controller === 'pids') return true;
+  const file = controller === 'cpu' ? 'cpu.cfs_quota_us' : 'memory.limit_in_bytes';
+  return existsSync(join(directory, file));
 }
 
 /** Version 2 does in every kernel that can swap; version 1 only when the kernel was told to. */

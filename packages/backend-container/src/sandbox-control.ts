@@ -1,6 +1,6 @@
 import { FREEZE_TIMEOUT_MS, type SandboxKey, type SandboxStats } from '@dsec/backend';
 import type { SandboxLimits } from '@dsec/protocol';
-import { DsecError, formatBytes } from '@dsec/std';
+import { asDsecError, DsecError, formatBytes } from '@dsec/std';
 import { isFrozen, memoryInUse, readStats } from './cgroup-files.ts';
 import { CONTROLLERS, type Controller, hasSwap } from './cgroup-layout.ts';
 import { settingsOf } from './limit-settings.ts';
@@ -45,7 +45,7 @@ export async function freezeSandbox(
   } catch (thrown) {
     // Without the signal: whoever gave up must not leave it stopped.
     if (life.state === 'running') await write(context, life, 'unified', frozenSetting(false));
-    throw thrown;
+    throw asDsecError(thrown);
   }
 }
 
