@@ -30,12 +30,11 @@ export interface Files extends FileChanges {
     query: QueryOf<RouteOf<'readFile'>>,
     context: OperationContext,
   ): Promise<FileContent>;
-  /** `bytesExpected`: how long the body says that it is, if it does. */
+  /** See `writeFile`. */
   write(
     id: SandboxId,
     query: QueryOf<RouteOf<'writeFile'>>,
     body: AsyncIterable<Uint8Array>,
-    bytesExpected: number | undefined,
     context: OperationContext,
   ): Promise<FileEntry>;
   stat(
@@ -65,12 +64,12 @@ export function createFiles(options: FilesOptions): Files {
       return { sizeBytes, offset, body };
     },
 
-    async write(id, query, body, bytesExpected, context) {
+    async write(id, query, body, context) {
       const operation = await beginFileOperation(options, id, context);
       const common = commonFields(operation, query);
       const { createParents = false, exclusive = false } = query;
       const fields = { ...common, createParents, exclusive, ...modeOf(query) };
-      await writeFile(operation, fields, body, bytesExpected, context.signal);
+      await writeFile(operation, fields, body, context.signal);
       return entryOf(await statFile(operation, common));
     },
 

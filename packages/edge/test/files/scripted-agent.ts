@@ -8,12 +8,6 @@ export interface Script {
   readonly frames?: readonly (StreamFrame | Error)[];
   /** What comes on the raw stream; absent: there is none. */
   readonly raw?: readonly Uint8Array[];
-  /** The end of one direction of the raw stream is that of both. */
-  readonly bothEnd?: boolean;
-  /** Of the raw stream: what was written to it. */
-  readonly onRawWrite?: (chunk: Buffer, raw: Duplex) => void;
-  /** The answer to a `cancel`. */
-  readonly onCancel?: () => StreamFrame | Error | undefined;
 }
 
 /** An agent that says what a test wants, whatever it is asked. */
@@ -23,7 +17,6 @@ export function scriptedAgent(script: Script) {
   const written: Uint8Array[] = [];
   const closed: DsecError[] = [];
   let left: { cancel: boolean } | undefined;
-  let wake = () => {};
   const raws: Duplex[] = [];
   const stream = {
     number: 1,
@@ -32,17 +25,11 @@ export function scriptedAgent(script: Script) {
     },
     async send(type: string) {
       sent.push(type);
-      const answer = type === 'cancel' ? script.onCancel?.() : undefined;
-      if (answer !== undefined) frames.push(answer);
-      wake();
     },
     async receive(signal?: AbortSignal): Promise<StreamFrame> {
       while (frames.length === 0) {
         if (signal?.aborted) throw signal.reason;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          signal?.addEventListener('abort', () => resolve(), { once: true });
-        });
+        await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
       }
       const frame = frames.shift() as StreamFrame | Error;
       if (frame instanceof Error) throw frame;
@@ -62,19 +49,14 @@ export function scriptedAgent(script: Script) {
     link: { open: () => stream, close: (error: DsecError) => closed.push(error) },
     async dial() {
       if (script.raw === undefined) throw new DsecError('unavailable', 'no raw streams');
-      const raw = rawStream(script.raw, script.onRawWrite);
-      raw.allowHalfOpen = script.bothEnd !== true;
+      const raw = rawStream(script.raw);
       raws.push(raw);
       return raw;
     },
     random: systemRandom,
     onUse() {},
   } as unknown as FileAgent;
-  const push = (frame: StreamFrame | Error) => {
-    frames.push(frame);
-    wake();
-  };
-  return { agent, sent, written, closed, raws, push, left: () => left };
+  return { agent, sent, written, closed, raws, left: () => left };
 }
 
 export const stdout = (offset: number, bytes: number) =>
@@ -85,11 +67,10 @@ export const done = (bytes?: number) =>
     fields: bytes === undefined ? {} : { bytes },
   }) as StreamFrame;
 
-function rawStream(parts: readonly Uint8Array[], onWrite: Script['onRawWrite'] = () => {}): Duplex {
+function rawStream(parts: readonly Uint8Array[]): Duplex {
   const output = new PassThrough();
   for (const part of parts) output.write(part);
   output.end();
-  let isFirst = true;
   const raw: Duplex = new Duplex({
     read() {
       output.once('readable', () => {
@@ -97,12 +78,7 @@ function rawStream(parts: readonly Uint8Array[], onWrite: Script['onRawWrite'] =
       });
       output.once('end', () => raw.push(null));
     },
-    write(chunk: Buffer, _encoding, callback) {
-      // The token comes first.
-      if (!isFirst) onWrite(chunk, raw);
-      isFirst = false;
-      callback();
-    },
+    write: (_chunk, _encoding, callback) => callback(),
   });
   return raw;
 }
