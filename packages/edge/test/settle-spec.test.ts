@@ -6,7 +6,8 @@ import { CALLER, CREATE, HOST, LAYER } from './core-world.ts';
 
 const { id } = parseSandboxId('sb-s1-e1-abcdefghijklmnop');
 const CONTAINER = { kind: 'container' } as const;
-const IMAGE = { env: [], workdir: '', user: '', entrypoint: [], command: [] };
+const NONE: string[] = [];
+const IMAGE = { env: NONE, workdir: '', user: '', entrypoint: NONE, command: NONE };
 
 function settle(
   create: SandboxCreate,
@@ -79,7 +80,7 @@ describe('settleSpec', () => {
     expect(fieldOf(() => settle({ ...CREATE, isolation: 'job' }))).toBe('isolation');
   });
 
-  it.each([
+  it.each<[string, SandboxCreate, Partial<typeof IMAGE>]>([
     ['env', CREATE, { env: Array.from({ length: 300 }, (_, n) => `V${n}=x`) }],
     ['env', { ...CREATE, env: { A: 'x'.repeat(32_000), B: 'ü'.repeat(20_000) } }, {}],
     ['env', { ...CREATE, env: { A: 'x'.repeat(32_000) } }, { env: [`B=${'x'.repeat(40_000)}`] }],
