@@ -42,6 +42,8 @@ function flood(name: string, shape: Shape, member: (i: number) => readonly Buffe
   };
 }
 
+const WINDOW = Buffer.alloc(64 * 2 ** 20);
+
 const named = (name: string, type: string, link = ''): Buffer[] => {
   const header = tarHeader({ name: name.length < 100 ? name : 'x', type, link });
   return name.length < 100 ? [header] : [gnuLong('L', name), header];
@@ -89,6 +91,12 @@ export const FLOODS: readonly Flood[] = [
   ),
   flood('files with different attributes', { accepts: false }, (i) => [
     user(`${i}`, ''),
+    ...file(`${i}`),
+  ]),
+  // Behind content that fills the window of a decoder.
+  flood('files with many different attributes', { countMax: 610 }, (i) => [
+    ...(i === 0 ? [tarHeader({ name: 'f', size: WINDOW.length }), WINDOW] : []),
+    paxHeader(Array.from({ length: 256 }, (_, j) => [`SCHILY.xattr.user.${i}.${j}`, ''])),
     ...file(`${i}`),
   ]),
   flood('files with attributes of 60,000 bytes', { countMax: 700, accepts: false }, (i) => [

@@ -23,7 +23,7 @@ export interface XattrPool {
 }
 
 /** Objects, map slots and the key that holds name and value once more; measured on Node 20. */
-const XATTR_OVERHEAD_BYTES = 300;
+const XATTR_OVERHEAD_BYTES = 600;
 const SET_OVERHEAD_BYTES = 200;
 const SET_MEMBER_BYTES = 16;
 
