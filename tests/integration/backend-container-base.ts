@@ -36,18 +36,30 @@ const PROGRAMS = [
 /** With those that mounts go to, which would else be made in each sandbox. */
 const DIRECTORIES = ['bin', 'dev', 'etc', 'proc', 'root', 'sys', 'tmp'];
 
+export interface BaseAdditions {
+  /** Names of programs of this machine. */
+  readonly programs?: readonly string[];
+  /** Puts other files below the root of the layer. */
+  readonly fill?: (root: string) => void;
+}
+
 /** Programs, what they are linked with, and the directories that programs expect. */
-export async function importBase(store: LayerStore, scratch: string): Promise<Digest> {
+export async function importBase(
+  store: LayerStore,
+  scratch: string,
+  more: BaseAdditions = {},
+): Promise<Digest> {
   const root = join(scratch, 'base');
   for (const name of DIRECTORIES) mkdirSync(join(root, name), { recursive: true });
   chmodSync(join(root, 'tmp'), 0o1777);
   writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
-  for (const program of PROGRAMS) {
+  for (const program of [...PROGRAMS, ...(more.programs ?? [])]) {
     const path = [`/bin/${program}`, `/usr/bin/${program}`].find((each) => existsSync(each)) ?? '';
     copyFileSync(realpathSync(path), join(root, 'bin', program));
     for (const library of librariesOf(path)) copyInto(root, library);
   }
   symlinkSync('.', join(root, 'usr'));
+  more.fill?.(root);
   const imported = await importLayer({
     ...{ store, kind: 'base', name: 'small', version: '1.0.0' },
     source: { kind: 'directory', path: root },

@@ -30,7 +30,7 @@ import {
   parseShardId,
   systemRandom,
 } from '@dsec/std';
-import { importBase, SHELL_COMMANDS } from './backend-container-base.ts';
+import { type BaseAdditions, importBase, SHELL_COMMANDS } from './backend-container-base.ts';
 import { cgroupDirectories, LAUNCHER, NATIVE, pinnedPaths, until } from './launcher-world.ts';
 
 /** What costs time and can be shared by the tests of a file: a store with a layer in it. */
@@ -40,10 +40,10 @@ export interface SharedStore {
   remove(): void;
 }
 
-export async function openSharedStore(): Promise<SharedStore> {
+export async function openSharedStore(more?: BaseAdditions): Promise<SharedStore> {
   const directory = mkdtempSync(join(tmpdir(), 'dsec-backend-'));
   const store = await createLayerStore(join(directory, 'store'));
-  const baseId = await importBase(store, directory);
+  const baseId = await importBase(store, directory, more);
   return {
     directory,
     baseId,
