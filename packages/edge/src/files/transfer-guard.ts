@@ -11,6 +11,8 @@ export interface TransferGuard {
   readonly signal: AbortSignal;
   /** Waits for a step of the agent, no longer than for the signal. One at a time. */
   step<T>(work: Promise<T>): Promise<T>;
+  /** Ends the transfer for another reason. */
+  fail(error: DsecError): void;
   /** Releases the timer and the caller's signal. */
   stop(): void;
 }
@@ -54,6 +56,7 @@ export function createTransferGuard(
         giveUp = reject;
         timer.refresh();
       }),
+    fail: abort,
     stop() {
       clearTimeout(timer);
       caller?.removeEventListener('abort', onAbort);

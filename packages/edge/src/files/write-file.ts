@@ -19,13 +19,20 @@ export async function writeFile(
   const { link } = agent;
   const guard = createTransferGuard(signal, agent.onUse);
   const stream = link.open();
+  let hasEnded = false;
   let isDone = false;
+  const answer = stream.receive(guard.signal);
+  answer.then(
+    ({ type }) => hasEnded || guard.fail(broken(link, `${type} before the end of a file`)),
+    () => {},
+  );
   try {
     await guard.step(stream.send('file-write', fields));
     for await (const chunk of body) await guard.step(stream.write(chunk, guard.signal));
     guard.signal.throwIfAborted();
+    hasEnded = true;
     await guard.step(stream.endInput());
-    checkDone(link, await guard.step(stream.receive(guard.signal)), stream.inputOffset);
+    checkDone(link, await guard.step(answer), stream.inputOffset);
     isDone = true;
   } catch (thrown) {
     throw fileError(thrown);

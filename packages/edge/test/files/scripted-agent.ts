@@ -6,6 +6,8 @@ import type { FileAgent } from '../../src/files/file-agent.ts';
 export interface Script {
   /** What comes on the stream of the request, in order; then nothing more comes. */
   readonly frames?: readonly (StreamFrame | Error)[];
+  /** What comes when the input has ended. */
+  readonly atEnd?: StreamFrame;
   /** What comes on the raw stream; absent: there is none. */
   readonly raw?: readonly Uint8Array[];
 }
@@ -14,6 +16,7 @@ export interface Script {
 export function scriptedAgent(script: Script) {
   const frames = [...(script.frames ?? [])];
   const sent: string[] = [];
+  let wake = () => {};
   const written: Uint8Array[] = [];
   const closed: DsecError[] = [];
   let left: { cancel: boolean } | undefined;
@@ -29,7 +32,10 @@ export function scriptedAgent(script: Script) {
     async receive(signal?: AbortSignal): Promise<StreamFrame> {
       while (frames.length === 0) {
         if (signal?.aborted) throw signal.reason;
-        await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          signal?.addEventListener('abort', () => resolve(), { once: true });
+        });
       }
       const frame = frames.shift() as StreamFrame | Error;
       if (frame instanceof Error) throw frame;
@@ -40,6 +46,8 @@ export function scriptedAgent(script: Script) {
     },
     async endInput() {
       sent.push('end');
+      if (script.atEnd !== undefined) frames.push(script.atEnd);
+      wake();
     },
     leave(how?: { cancel: boolean }) {
       left = how ?? { cancel: false };

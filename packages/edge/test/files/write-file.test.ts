@@ -25,7 +25,7 @@ async function write(script: Script, bytes: AsyncIterable<Uint8Array>, signal?: 
 
 describe('writeFile', () => {
   it('ends the input after the last byte, and waits for the answer', async () => {
-    const { sent, written, left } = await write({ frames: [done(7)] }, body(3, 4));
+    const { sent, written, left } = await write({ atEnd: done(7) }, body(3, 4));
     expect(sent).toEqual(['file-write', 'end']);
     expect(written.map(({ byteLength }) => byteLength)).toEqual([3, 4]);
     expect(left()).toEqual({ cancel: false });
@@ -39,7 +39,13 @@ describe('writeFile', () => {
   });
 
   it('breaks the link of an agent that took another number', async () => {
-    const { error, closed } = await write({ frames: [done(6)] }, body(3, 4));
+    const { error, closed } = await write({ atEnd: done(6) }, body(3, 4));
+    expect(error).toMatchObject({ code: 'protocol' });
+    expect(closed).toEqual([error]);
+  });
+
+  it('breaks the link of an agent that answers before the end', async () => {
+    const { error, closed } = await write({ frames: [done(3)] }, body(3, 4));
     expect(error).toMatchObject({ code: 'protocol' });
     expect(closed).toEqual([error]);
   });
