@@ -118,7 +118,7 @@ export interface Backend {
   /**
    * A byte stream to the agent (aether-frames.ts). May be called at any time and again: a second framed
    * connection replaces the first; raw streams are further connections. Each direction ends by itself
-   * (`allowHalfOpen`), since the end of a raw stream is the end of a file. `unavailable` when nothing answers.
+   * (`allowHalfOpen`), since the end of a raw stream is the end of a file. `unavailable`: nothing answers.
    */
   dial(key: SandboxKey, signal?: AbortSignal): Promise<Duplex>;
   /**
