@@ -1,5 +1,4 @@
 /** The base that all contestants share: a root of this distribution as a layer, imported once and kept. */
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,7 +31,6 @@ export interface BaseLayer {
 /** Makes it when the cache does not have it: a minute or two. */
 export async function prepareBaseLayer(say: (line: string) => void): Promise<BaseLayer> {
   mkdirSync(CACHE, { recursive: true });
-  execFileSync('make', ['-C', join(REPOSITORY, 'native'), '-s', ...NATIVE_PROGRAMS]);
   const store = existsSync(STORE) ? await openLayerStore(STORE) : await createLayerStore(STORE);
   if ((await findRef(store, parseLayerRef(BASE_REF))) === undefined) {
     say('making the base layer: a root of this distribution (once, a minute or two)');
@@ -43,8 +41,6 @@ export async function prepareBaseLayer(say: (line: string) => void): Promise<Bas
   const { layerId } = await resolveRef(store, BASE_REF);
   return { storeRoot: store.root, ref: BASE_REF, layerId, ...(await filesOf(store, layerId)) };
 }
-
-const NATIVE_PROGRAMS = ['build/dsec-launcher', 'build/aether'];
 
 async function filesOf(store: LayerStore, layerId: Parameters<typeof readManifest>[1]) {
   const { devices } = await readManifest(store, layerId);

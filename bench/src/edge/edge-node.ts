@@ -16,7 +16,10 @@ import { createCleanupStack, type EdgeId, systemClock } from '@dsec/std';
 import { REPOSITORY } from '../base-layer.ts';
 import { cgroupsNamed, removeCgroups } from '../cgroups.ts';
 
-const NATIVE = join(REPOSITORY, 'native/build');
+const PROGRAMS = [
+  join(REPOSITORY, 'native/build/dsec-launcher'),
+  join(REPOSITORY, 'native/build/aether'),
+] as const;
 const PATIENCE_MS = 20_000;
 
 export interface EdgeNode {
@@ -35,6 +38,10 @@ export interface EdgeNode {
 
 /** In a private mount namespace: the store is bound below the state root, where the launcher may open it. */
 export async function openEdgeNode(edgeId: EdgeId, storeRoot: string): Promise<EdgeNode> {
+  const [program, agentProgram] = PROGRAMS;
+  if (!PROGRAMS.every((path) => existsSync(path))) {
+    throw new Error(`${PROGRAMS.join(' or ')} is missing: node tools/bootstrap.mjs`);
+  }
   const stateRoot = mkdtempSync(join(tmpdir(), 'dsec-bench-'));
   const cgroupName = `dsec-${edgeId}`;
   const made = createCleanupStack();
@@ -49,9 +56,7 @@ export async function openEdgeNode(edgeId: EdgeId, storeRoot: string): Promise<E
     made.push('cgroups', () => untilRemoved(cgroupName));
     made.push('mounts of the launcher', () => detachAll(stateRoot));
     const { pid } = await startLauncher({
-      program: join(NATIVE, 'dsec-launcher'),
-      agentProgram: join(NATIVE, 'aether'),
-      ...{ stateRoot, edgeId, edgeUid: 0 },
+      ...{ program, agentProgram, stateRoot, edgeId, edgeUid: 0 },
     });
     if (pid === undefined) throw new Error('another launcher has the new state root');
     made.push('launcher', () => endProcess(pid));
