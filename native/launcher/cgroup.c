@@ -129,38 +129,48 @@ int cgroup_write(const struct place *place, struct dsec_list settings, char step
 	return 0;
 }
 
+/* The settings of the next cgroup of a list that cgroup_note() has checked. */
+static struct dsec_list next_settings(struct dsec_list *cgroups)
+{
+	struct dsec_msg_cgroup cgroup;
+	struct dsec_bytes item;
+
+	dsec_list_next(cgroups, &item);
+	dsec_message_decode(&dsec_msg_cgroup, item, &cgroup);
+	return cgroup.settings;
+}
+
 int cgroup_make(struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX])
 {
-	struct dsec_bytes item;
+	const struct place *life = &object->places[0];
 	int err;
 
-	for (int i = 0; i < object->place_count && dsec_list_next(&cgroups, &item); i++) {
-		struct place *place = &object->places[i];
-		struct dsec_msg_cgroup cgroup;
-
-		dsec_message_decode(&dsec_msg_cgroup, item, &cgroup);
-		snprintf(step, STEP_BYTES_MAX, "cgroup:%s", place->hierarchy->name);
-		/* A life directory that is there already may hold processes that nobody knows of.
-		 */
-		if (mkdirat(place->hierarchy->directory, place->directory, 0755) &&
-		    (errno != EEXIST || i == 0))
-			return -errno;
-		err = cgroup_write(place, cgroup.settings, step);
-		if (err)
-			return err;
-	}
+	snprintf(step, STEP_BYTES_MAX, "cgroup:%s", life->hierarchy->name);
+	/* One that is there already may hold processes that nobody knows of. */
+	if (mkdirat(life->hierarchy->directory, life->directory, 0755))
+		return -errno;
+	err = cgroup_write(life, next_settings(&cgroups), step);
+	if (err)
+		return err;
 	strcpy(step, "cgroup:watch");
 	object->oom_kills_before = cgroup_oom_kills(object);
 	return cgroup_watch(object);
 }
 
-int cgroup_join(const struct object *object, char step[STEP_BYTES_MAX])
+int cgroup_join(const struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX])
 {
+	next_settings(&cgroups);
 	for (int i = 1; i < object->place_count; i++) {
 		const struct place *place = &object->places[i];
 		char path[sizeof(place->directory) + 16];
 		int err;
 
+		snprintf(step, STEP_BYTES_MAX, "cgroup:%s", place->hierarchy->name);
+		if (mkdirat(place->hierarchy->directory, place->directory, 0755) && errno != EEXIST)
+			return -errno;
+		err = cgroup_write(place, next_settings(&cgroups), step);
+		if (err)
+			return err;
 		snprintf(step, STEP_BYTES_MAX, "cgroup:%s", place->hierarchy->name);
 		snprintf(path, sizeof(path), "%s/cgroup.procs", place->directory);
 		err = write_file(place->hierarchy->directory, path, "0", 1);

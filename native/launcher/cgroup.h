@@ -14,14 +14,14 @@
  * directory or a directory of its own that is not named by the key.
  */
 int cgroup_note(struct object *object, struct dsec_list cgroups);
-/* Makes the noted cgroups and writes their settings, watching the life directory. 0 or a negative
- * errno. */
+/* Makes the life directory with its settings, and watches it. 0 or a negative errno. */
 int cgroup_make(struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX]);
 int cgroup_write(const struct place *place, struct dsec_list settings, char step[STEP_BYTES_MAX]);
 /* True for a name that the edge may write. */
 bool cgroup_is_setting(struct dsec_bytes name);
-/* In the child: joins what clone3 did not. */
-int cgroup_join(const struct object *object, char step[STEP_BYTES_MAX]);
+/* In the child, as all of it may take long: makes the others where missing, writes their settings,
+ * joins them. */
+int cgroup_join(const struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX]);
 /* A descriptor of the life directory, or a negative errno. */
 int cgroup_open_life(const char *key);
 

@@ -25,6 +25,8 @@ int lifecycle_start_ticks(pid_t pid, uint64_t *ticks);
 void lifecycle_check(struct object *object);
 /* Removes all that bears the object's name (release.c), as `release` and a failed spawn ask for. */
 void lifecycle_remove(struct object *object);
+/* Goes on with it: the write of a setting that it waited for has ended. */
+void lifecycle_written(struct object *object);
 /* Called when that is done, or failed; the code of `failure` is NULL when it did not. */
 void lifecycle_removed(struct object *object, const struct failure *failure);
 

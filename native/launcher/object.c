@@ -109,6 +109,15 @@ void object_forget_watch(struct object *object)
 	object->watch = -1;
 }
 
+const struct place *object_place(const struct object *object, const struct hierarchy *hierarchy)
+{
+	for (int i = 0; i < object->place_count; i++) {
+		if (object->places[i].hierarchy == hierarchy)
+			return &object->places[i];
+	}
+	return NULL;
+}
+
 int object_await(struct object *object, enum waiter_kind kind, struct origin origin)
 {
 	if (object->waiter_count == WAITERS_MAX)

@@ -81,6 +81,9 @@ void object_forget_watch(struct object *object);
 struct object *object_new(const char *key);
 void object_free(struct object *object);
 
+/* Its cgroup in a hierarchy, or NULL. */
+const struct place *object_place(const struct object *object, const struct hierarchy *hierarchy);
+
 /* Returns -EAGAIN when too many wait already. */
 int object_await(struct object *object, enum waiter_kind kind, struct origin origin);
 /* Takes the waiters of a kind off, calling `tell` for each. */

@@ -21,6 +21,7 @@
 #include "host.h"
 #include "kernel.h"
 #include "lifecycle.h"
+#include "settings.h"
 #include "upper.h"
 #include "worker.h"
 
@@ -196,15 +197,12 @@ static int enqueue(struct object *object)
 	return 0;
 }
 
-void lifecycle_remove(struct object *object)
+void lifecycle_written(struct object *object)
 {
 	char socket[KEY_BYTES_MAX + 8];
 	struct failure failure;
 	int err = 0;
 
-	if (object->releasing)
-		return;
-	object->releasing = true;
 	snprintf(socket, sizeof(socket), "%s.sock", object->key);
 	if (unlinkat(host.sockets, socket, 0) && errno != ENOENT)
 		err = -errno;
@@ -220,4 +218,13 @@ void lifecycle_remove(struct object *object)
 		return;
 	}
 	start_reaper();
+}
+
+void lifecycle_remove(struct object *object)
+{
+	if (object->releasing)
+		return;
+	object->releasing = true;
+	if (!settings_cancel(object))
+		lifecycle_written(object);
 }

@@ -10,6 +10,7 @@
 #include "layers.h"
 #include "lifecycle.h"
 #include "object.h"
+#include "settings.h"
 
 enum {
 	LIST_ITEMS_MAX = 512,
@@ -109,41 +110,26 @@ static bool may_write(struct dsec_list settings)
 	return true;
 }
 
-static const struct place *place_of(const struct dsec_msg_cgroup_write *request)
+static void cgroup_settings(struct origin origin, const struct dsec_msg_cgroup_write *request)
 {
+	struct failure failure =
+		failure_of(DSEC_ERROR_NOT_FOUND, "no such object, or it has no such cgroup");
 	char key[KEY_BYTES_MAX + 1], hierarchy[33];
 	struct object *object =
 		object_key(request->name, request->generation, key) ? NULL : object_find(key);
+	const struct place *place = NULL;
 
 	snprintf(hierarchy, sizeof(hierarchy), "%.*s", (int)request->hierarchy.length,
 		 (const char *)request->hierarchy.data);
-	for (int i = 0; object && i < object->place_count; i++) {
-		if (object->places[i].hierarchy == host_hierarchy(hierarchy))
-			return &object->places[i];
+	if (object && !object->releasing)
+		place = object_place(object, host_hierarchy(hierarchy));
+	if (place && may_write(request->settings)) {
+		settings_write(object, place, origin, request->settings);
+		return;
 	}
-	return NULL;
-}
-
-static void cgroup_settings(struct origin origin, const struct dsec_msg_cgroup_write *request)
-{
-	const struct place *place = place_of(request);
-	struct failure failure = { 0 };
-	char step[STEP_BYTES_MAX] = "";
-	int err = 0;
-
-	if (!place)
-		failure = failure_of(DSEC_ERROR_NOT_FOUND,
-				     "no such object, or it has no such cgroup");
-	else if (!may_write(request->settings))
+	if (place)
 		failure = failure_of(DSEC_ERROR_PERMISSION_DENIED, "not a setting of a cgroup");
-	else
-		err = cgroup_write(place, request->settings, step);
-	if (err)
-		failure = failure_at(step, -err);
-	if (failure.code)
-		link_fail(origin, &failure);
-	else
-		link_done(origin);
+	link_fail(origin, &failure);
 }
 
 void request_handle(struct origin origin, const struct dsec_frame *frame)

@@ -47,7 +47,7 @@ static int signals(struct setup *setup)
 /* Only now, so that the sandbox sees its own cgroups as the root. */
 static int cgroups(struct setup *setup)
 {
-	int err = cgroup_join(setup->object, setup->step);
+	int err = cgroup_join(setup->object, setup->spec->cgroups, setup->step);
 
 	if (err)
 		return err;

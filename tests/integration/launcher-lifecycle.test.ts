@@ -22,6 +22,8 @@ rerunInPrivateNamespace(import.meta.filename, 'integration');
 
 const LIVES = process.env.DSEC_TEST_LONG === '1' ? 1000 : 100;
 const key = { name: 'box', generation: 1 };
+/** As many as one request takes. */
+const SETTINGS = 64;
 const SIGKILL = 9;
 const bytes = (text: string) => Buffer.from(text);
 const idOf = ({ name, generation }: ObjectKey) => `${name}-${generation}`;
@@ -143,6 +145,54 @@ describe.runIf(canMount)('the life of sandboxes (needs root)', () => {
       await expect(write(name), name).rejects.toMatchObject({ code: 'permission-denied' });
     }
     await expect(write('pids.max', 'cpuset')).rejects.toMatchObject({ code: 'not-found' });
+  });
+
+  it('serves others while it writes settings, in order for each sandbox', async () => {
+    const { client } = launcher;
+    await client.spawn(specOf());
+    const hierarchy = cgroupOf('pids') === undefined ? 'unified' : 'pids';
+    const settings = Array.from({ length: SETTINGS }, (_, i) => ({
+      name: 'pids.max',
+      value: `${1000 + i}`,
+    }));
+    let overtaken = 0;
+    for (let round = 0; round < 20 && overtaken === 0; round += 1) {
+      const answered: string[] = [];
+      const then = (what: string) => () => answered.push(what);
+      await Promise.all([
+        client.writeCgroup({ ...key, hierarchy, settings }).then(then('first')),
+        client
+          .writeCgroup({ ...key, hierarchy, settings: [{ name: 'pids.max', value: '77' }] })
+          .then(then('second')),
+        client.listObjects().then(then('other')),
+      ]);
+      expect(answered.indexOf('first')).toBeLessThan(answered.indexOf('second'));
+      const file = join(cgroupOf(hierarchy) ?? '', idOf(key), 'pids.max');
+      expect(readFileSync(file, 'utf8').trim()).toBe('77');
+      if (answered[0] === 'other') overtaken += 1;
+    }
+    expect(overtaken).toBe(1);
+  });
+
+  it('leaves no setting to be written to cgroups that have another owner', async () => {
+    const { client } = launcher;
+    for (let generation = 1; generation <= 5; generation += 1) {
+      const which = { name: 'box', generation };
+      await client.spawn(specOf(which));
+      const settings = Array.from({ length: SETTINGS }, () => ({
+        name: 'cgroup.max.depth',
+        value: '7',
+      }));
+      const write = () => client.writeCgroup({ ...which, hierarchy: 'unified', settings });
+      const writes = Array.from({ length: 8 }, () => write().catch((error: DsecError) => error));
+      await client.kill(which);
+      await client.release(which);
+      // Each was written, or broken off; all are answered before the release is.
+      for (const result of await Promise.all(writes)) {
+        if (result !== undefined) expect(['not-found', 'internal']).toContain(result.code);
+      }
+      expect(world.leftovers()).toEqual([]);
+    }
   });
 
   it('mounts a layer once, and keeps it while it is used', async () => {
