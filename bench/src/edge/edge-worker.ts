@@ -4,15 +4,17 @@ import { join } from 'node:path';
 import { openContainerBackend, type UpperDriver } from '@dsec/backend-container';
 import {
   type AdmissionLimits,
+  cacheEnvironments,
   createEdgeLog,
   createHostProbe,
   defaultNodePolicy,
   type Edge,
   type EdgeServer,
+  type EnvironmentSource,
   openEdge,
   startEdgeServer,
 } from '@dsec/edge';
-import { openLayerStore, resolveEnvironment } from '@dsec/layers';
+import { type LayerStore, openLayerStore, resolveEnvironment } from '@dsec/layers';
 import type { SandboxLimits } from '@dsec/protocol';
 import { DsecError, parseEdgeId, parseShardId, systemClock, systemRandom } from '@dsec/std';
 import { cgroupCpuMs, unifiedCgroup } from '../cgroups.ts';
@@ -129,12 +131,7 @@ async function openBenchEdge(
         openContainerBackend({
           ...{ stateRoot, edgeId, epoch, launcherSocket, layerStore, upperDrivers },
         }),
-      environments: {
-        layersOf: async (name) => {
-          throw new DsecError('not-found', `there is no environment ${name}`);
-        },
-        resolve: (refs) => resolveEnvironment(layerStore, refs),
-      },
+      environments: cacheEnvironments(environmentsOf(layerStore), systemClock),
       log: createEdgeLog(edgeId, LOG_LEVEL),
       doctor: async () => {
         throw new DsecError('unsupported', 'a benchmark asks no doctor');
@@ -143,6 +140,15 @@ async function openBenchEdge(
     },
     signal,
   );
+}
+
+function environmentsOf(store: LayerStore): EnvironmentSource {
+  return {
+    async layersOf(name) {
+      throw new DsecError('not-found', `there is no environment ${name}`);
+    },
+    resolve: (refs) => resolveEnvironment(store, refs),
+  };
 }
 
 function costOf({ cgroupName }: EdgeNode): EdgeCost {

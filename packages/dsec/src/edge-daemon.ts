@@ -2,6 +2,7 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  cacheEnvironments,
   createEdgeLog,
   createHostProbe,
   defaultNodePolicy,
@@ -46,7 +47,7 @@ export async function startEdgeDaemon(
       ...{ stateRoot: paths.root, edgeId, shardId, platformProject, version, probe, log },
       ...{ clock: systemClock, random: systemRandom },
       openBackend: backendOpener(config),
-      environments: openEnvironments(paths),
+      environments: cacheEnvironments(openEnvironments(paths), systemClock),
       policy: defaultNodePolicy(probe()),
       times: { endedKeptMs: config.keepEndedMs },
       doctor: () => examineHost(paths.root),

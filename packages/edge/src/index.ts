@@ -10,6 +10,7 @@ export { CRASH_POINTS, type CrashPoint } from './crash-point.ts';
 export { type Edge, type EdgeOptions, openEdge } from './edge.ts';
 export { type EdgeCore, type EdgeCoreOptions, type EdgeLog, openEdgeCore } from './edge-core.ts';
 export { createEdgeLog, LOG_LEVELS, type LogLevel } from './edge-log.ts';
+export { cacheEnvironments } from './environment-cache.ts';
 export * from './exec/index.ts';
 export { createFiles, type FileContent, type Files, type FilesOptions } from './files/files.ts';
 export { createHostProbe, type HostProbe, type HostSample } from './host-probes.ts';
