@@ -41,6 +41,16 @@ export default defineConfig({
       {
         ...shared,
         test: {
+          name: 'security',
+          include: ['tests/security/**/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
           name: 'chaos',
           include: ['tests/chaos/**/*.test.ts'],
           pool: 'forks',

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -152,10 +153,12 @@ int run_terminal(int argc, char **argv)
 	int fd = open("/dev/tty", O_RDWR), discipline = 2;
 	char byte = 'l', order[2] = { 10, 0 };
 
-	(void)argc;
 	(void)argv;
 	report(fd, "open-tty");
 	report(ioctl(fd, 0x5412, &byte), "push-input");
+	/* Where it would work, the rest of the machine would notice. */
+	if (argc > 0)
+		return 0;
 	report(ioctl(fd, 0x541c, order), "console-order");
 	report(ioctl(fd, 0x541d, NULL), "console-redirect");
 	report(ioctl(fd, 0x5423, &discipline), "line-discipline");
@@ -172,5 +175,29 @@ int run_dive(int argc, char **argv)
 	while (level < levels && mkdir("d", 0700) == 0 && chdir("d") == 0)
 		level++;
 	dprintf(STDOUT_FILENO, "levels %d\n", level);
+	return 0;
+}
+
+/* What overlays and programs believe, written into files by hand; and owners beyond a range of ids. */
+int run_attributes(int argc, char **argv)
+{
+	static const char *const names[] = {
+		"trusted.overlay.redirect", "trusted.overlay.metacopy", "trusted.overlay.opaque",
+		"trusted.overlay.origin",   "trusted.overlay.whiteout", "trusted.anything",
+		"security.apparmor",	    "security.anything",	"system.posix_acl_none",
+	};
+	static const unsigned int owners[] = { 65535, 65536, 70000, 1u << 30, 4294967294u };
+	const char *path = "/tmp/probe-attributes";
+
+	(void)argc;
+	(void)argv;
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		report(setxattr(path, names[i], "/etc", 4, 0), "%s", names[i]);
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+		report(chown(path, owners[i], owners[i]), "owner-%u", owners[i]);
+		report(fchownat(AT_FDCWD, path, 0, owners[i], 0), "group-%u", owners[i]);
+	}
+	unlink(path);
 	return 0;
 }

@@ -24,7 +24,8 @@ static const struct {
 	{ "storm", run_storm },		    { "spy", run_spy },
 	{ "plant", run_plant },		    { "sweep", run_sweep },
 	{ "dive", run_dive },		    { "foreign-abi", run_foreign_abi },
-	{ "plain", run_plain },
+	{ "plain", run_plain },		    { "ids", run_ids },
+	{ "attributes", run_attributes },
 };
 
 void report(long value, const char *format, ...)

@@ -40,6 +40,8 @@ int run_storm(int argc, char **argv);
 int run_spy(int argc, char **argv);
 int run_plant(int argc, char **argv);
 int run_sweep(int argc, char **argv);
+int run_ids(int argc, char **argv);
+int run_attributes(int argc, char **argv);
 int run_dive(int argc, char **argv);
 int run_foreign_abi(int argc, char **argv);
 int run_plain(int argc, char **argv);

@@ -1,0 +1,251 @@
+/** Escape and kernel surface. */
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { expectRefused, type Row, withBox } from './rows.ts';
+import { type Box, PROBE } from './security-world.ts';
+import { countOf, outcomesOf, runHost, runPlain } from './unprotected.ts';
+
+/** Namespaces and mount tables of a sandbox are those that it was made with. */
+async function expectSameWorld(box: Box, attack: () => Promise<void>): Promise<void> {
+  const before = { namespaces: box.host.namespaces(), mounts: box.host.mounts() };
+  await attack();
+  expect({ namespaces: box.host.namespaces(), mounts: box.host.mounts() }).toEqual(before);
+}
+
+/** A set-user-id program that another user runs, where nothing is against it. */
+function setUserIdOnHost(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'dsec-setuid-'));
+  const program = join(directory, 'probe');
+  try {
+    chmodSync(directory, 0o755);
+    copyFileSync(PROBE, program);
+    chmodSync(program, 0o4755);
+    return runHost(
+      'setpriv',
+      '--reuid',
+      '1000',
+      '--regid',
+      '1000',
+      '--clear-groups',
+      program,
+      'ids',
+    );
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+const HOST_SETTINGS = [
+  ...['/proc/sys/kernel/hostname', '/proc/sys/kernel/core_pattern', '/proc/sys/vm/swappiness'],
+  ...['/proc/sys/kernel/modprobe', '/proc/sys/fs/file-max', '/proc/sys/kernel/pid_max'],
+  '/proc/modules',
+];
+
+const hostSettings = () => HOST_SETTINGS.map((path) => readFileSync(path, 'utf8'));
+
+/** Named after kernels: no container of this kind needs them, and many kernels do not have them. */
+const RARE_SOCKETS = [
+  ...['alg', 'key', 'rxrpc', 'vsock', 'xdp', 'bluetooth', 'can', 'tipc', 'smc', 'kcm', 'qipcrtr'],
+  ...['mctp', 'sctp', 'dccp', 'crypto', 'rdma', 'connector', 'netfilter', 'generic', 'xfrm'],
+].map((name) => `socket-${name}`);
+
+export const ESCAPE_ROWS: readonly Row[] = [
+  {
+    ...{ id: 47, name: 'newns', expected: 'no namespace is made or entered' },
+    check: (world) =>
+      withBox(world, (box) =>
+        expectSameWorld(box, () =>
+          expectRefused(box, {
+            words: ['namespaces'],
+            // One is in that namespace already.
+            unproven: ['setns-user', 'setns-pidfd-user'],
+          }),
+        ),
+      ),
+  },
+  {
+    ...{
+      id: 48,
+      name: 'mount-api',
+      expected: 'every call that mounts or tells of mounts is refused',
+    },
+    check: (world) =>
+      withBox(world, (box) =>
+        expectSameWorld(box, () => expectRefused(box, { words: ['mounts'] })),
+      ),
+  },
+  {
+    ...{
+      id: 49,
+      name: 'inode-flags',
+      expected: 'by ioctl and by file_setattr: refused or harmless',
+    },
+    check: (world) =>
+      withBox(world, (box) =>
+        expectRefused(box, {
+          words: ['inode-flags'],
+          refusals: ['EPERM', 'EOPNOTSUPP'],
+          // Not every file system of a host can do these; older kernels have no file_setattr.
+          unproven: ['swapext', 'exchange-range', 'move-ext', 'ficlone', 'file-setattr'],
+        }),
+      ),
+  },
+  {
+    ...{
+      id: 52,
+      name: 'proc-walk',
+      expected: 'all of /proc and /sys: nothing written, nothing of the host',
+    },
+    async check(world) {
+      const settings = hostSettings();
+      const control = outcomesOf(runPlain('walk', '/proc/sys/net/ipv4/conf/lo', 'write'));
+      const opened = [...control.keys()].filter((item) => item.startsWith('write:'));
+      expect(opened.length).toBeGreaterThan(0);
+      await withBox(world, async (box) => {
+        for (const directory of ['/proc', '/sys']) {
+          const { stdout, exec } = await box.probe('walk', directory, 'write');
+          expect(exec.exit).toMatchObject({ exitCode: 0 });
+          expect(countOf(stdout, 'read-bytes')).toBeGreaterThan(0);
+          const written = [...outcomesOf(stdout)].filter(
+            ([item, outcome]) => item.startsWith('write:') && outcome === 'ok',
+          );
+          expect(written, directory).toEqual([]);
+        }
+        const hostBoot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8');
+        const { stdout } = await box.run(
+          'cat /proc/sys/kernel/random/boot_id /proc/modules /proc/diskstats /proc/interrupts /proc/keys',
+        );
+        expect(stdout).not.toContain(hostBoot.trim());
+        expect(stdout.trim().split('\n')).toHaveLength(1);
+      });
+      expect(hostSettings()).toEqual(settings);
+    },
+  },
+  {
+    ...{
+      id: 54,
+      name: 'cgroup-reach',
+      expected: 'no cgroup file can be opened, nor a cgroup mounted',
+    },
+    async check(world) {
+      const control = runHost('sh', '-c', 'find /sys/fs/cgroup -name cgroup.procs | head -3');
+      expect(control).toContain('cgroup.procs');
+      await withBox(world, async (box) => {
+        const limits = () => readFileSync(`${box.host.group()}/cgroup.procs`, 'utf8').length;
+        expect(limits()).toBeGreaterThan(0);
+        const { stdout } = await box.run(
+          'find / \\( -name "cgroup.*" -o -name release_agent -o -name "memory.*limit*" ' +
+            '-o -name notify_on_release -o -name "pids.max" \\) 2>/dev/null; ls -A /sys/fs/cgroup',
+        );
+        expect(stdout).toBe('');
+        expect(box.host.mounts().join('\n')).not.toMatch(/ - cgroup2? /);
+      });
+    },
+  },
+  {
+    ...{
+      id: 55,
+      name: 'dev-sweep',
+      expected: 'no device is made or opened beside those of every container',
+    },
+    check: (world) =>
+      withBox(world, async (box) => {
+        await expectRefused(box, { words: ['devices', 'few'], unproven: [] });
+        const { stdout } = await box.probe('devices');
+        const outcomes = [...outcomesOf(stdout)];
+        expect(outcomes.length).toBeGreaterThan(4000);
+        expect(outcomes.filter(([, outcome]) => outcome === 'ok')).toEqual([]);
+      }),
+  },
+  {
+    ...{
+      id: 56,
+      name: 'tty-push',
+      expected: 'the terminal takes no order; escape sequences stay bytes',
+    },
+    later: 'the command line client that shows output comes with the CLI (step C)',
+    check: (world) =>
+      withBox(world, async (box) => {
+        const control = outcomesOf(
+          runHost('script', '-qec', `${PROBE} terminal host`, '/dev/null').replaceAll('\r', ''),
+        );
+        expect(control.get('open-tty')).toBe('ok');
+        expect(control.get('push-input')).not.toBe('EPERM');
+        const pty = { rows: 24, columns: 80 };
+        const { stdout } = await box.run(['/bin/probe', 'terminal'], { pty });
+        const outcomes = outcomesOf(stdout.replaceAll('\r', ''));
+        expect(outcomes.get('open-tty')).toBe('ok');
+        for (const item of ['push-input', 'console-order', 'console-redirect', 'line-discipline']) {
+          expect(outcomes.get(item), item).toBe('EPERM');
+        }
+        const escapes = '\u001b]0;title\u0007\u001b[21t\u001b]52;c;eA==\u0007';
+        expect((await box.run(['/bin/cat'], { stdin: false })).stdout).toBe('');
+        const printed = await box.run(['/bin/sh', '-c', 'printf "%s" "$0"', escapes]);
+        expect(printed.stdout).toBe(escapes);
+      }),
+  },
+  {
+    ...{
+      id: 57,
+      name: 'setuid-copyup',
+      expected: 'set-user-id gives nothing, below and copied up',
+    },
+    check: (world) =>
+      withBox(world, async (box) => {
+        expect(setUserIdOnHost()).toContain('euid 0');
+        await box.run('cp /bin/sleep /tmp/own && chown 0:0 /tmp/own && chmod 6755 /tmp/own');
+        await box.run('chmod u+w /bin/probe-setuid && echo >> /bin/probe-setuid');
+        await box.run('chmod 4755 /bin/probe-setuid');
+        // The agent has the last id of the sandbox's range.
+        const base = Number(box.host.agentState().ids?.split('\t')[0]) - 65_535;
+        expect(base).toBeGreaterThanOrEqual(2 ** 30);
+        const ids = [1000, 1000, 1000, 1000].map((id) => base + id).join('\t');
+        for (const [name, ...words] of [
+          ['probe-setuid', 'pool', 'files', '1'],
+          ['own', '60'],
+        ]) {
+          const path = name === 'own' ? '/tmp/own' : `/bin/${name}`;
+          await box.run([path, ...words], { user: 'user', waitMs: 300, stdin: true });
+          const found = box.host.processes().find((process) => process.name === name);
+          const status = readFileSync(`/proc/${found?.pid}/status`, 'utf8');
+          expect(status).toContain(`Uid:\t${ids}\n`);
+          expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+        }
+        const { stdout } = await box.run('stat -c %u:%a /bin/probe-setuid /tmp/own');
+        expect(stdout).toBe('0:4755\n0:6755\n');
+      }),
+  },
+  {
+    ...{
+      id: 58,
+      name: 'bpf-perf',
+      expected: 'calls that act on the machine are refused, by every ABI',
+    },
+    check: (world) =>
+      withBox(world, async (box) => {
+        await expectRefused(box, {
+          words: ['kernel'],
+          refusals: ['EPERM', 'ENOSYS', 'EINVAL'],
+          // Without modules, kexec, quotas, dcookies, port access or core scheduling in the kernel.
+          unproven: [
+            ...['init-module', 'finit-module', 'delete-module', 'kexec-load', 'kexec-file-load'],
+            ...['reboot', 'bpf-other', 'dcookie', 'iopl', 'ioperm', 'core-scheduling', 'quotactl'],
+            ...['memory-merge', 'userfaultfd', 'modify-ldt', 'fanotify'],
+          ],
+        });
+        await expectRefused(box, {
+          words: ['sockets'],
+          harmless: ['socket-unix', 'socket-tcp', 'socket-route'],
+          unproven: [...RARE_SOCKETS, 'tcp-ulp', 'udp-encap'],
+        });
+        for (const abi of ['i386', 'x32']) {
+          const { exec } = await box.probe('foreign-abi', abi);
+          expect(exec.exit, abi).toMatchObject({ signal: 31 });
+        }
+        // Some kernels have neither; then the process ends by itself.
+        expect(runPlain('foreign-abi', 'i386')).toMatch(/received/);
+      }),
+  },
+];

@@ -1,0 +1,286 @@
+/** Files, layers and what is left of them. */
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLayerStore, importLayer } from '@dsec/layers';
+import { ROUTES } from '@dsec/protocol';
+import { asDsecError, MIB } from '@dsec/std';
+import { expect } from 'vitest';
+import { until } from '../integration/launcher-world.ts';
+import { expectRefused, type Row, withBox } from './rows.ts';
+import { type Box, context, type SecurityWorld } from './security-world.ts';
+import { countOf, runHost } from './unprotected.ts';
+
+const codeOf = async (work: Promise<unknown>): Promise<string> => {
+  try {
+    await work;
+    return 'done';
+  } catch (thrown) {
+    return asDsecError(thrown).code;
+  }
+};
+
+/** A file of the host that anybody could read, and links in the sandbox by every way to it. */
+async function symlinkUp(world: SecurityWorld, box: Box, directory: string): Promise<void> {
+  const secret = join(directory, 'secret');
+  writeFileSync(secret, 'of the host');
+  symlinkSync(secret, join(directory, 'link'));
+  expect(readFileSync(join(directory, 'link'), 'utf8')).toBe('of the host');
+  const params = { sandboxId: box.entry.id };
+  const links = [
+    secret,
+    `${'../'.repeat(40)}${secret.slice(1)}`,
+    `/proc/1/root${secret}`,
+    `/proc/self/root${secret}`,
+    `/proc/self/cwd/../../../..${secret}`,
+    `/dev/fd/../../..${secret}`,
+  ];
+  for (const [number, link] of links.entries()) {
+    await box.run(['/bin/ln', '-s', link, `/tmp/up-${number}`]);
+    for (const path of [`/tmp/up-${number}`, link]) {
+      expect(await codeOf(box.readFile(path)), path).not.toBe('done');
+      expect(await codeOf(box.writeFile(`${path}/new`, Buffer.from('x'))), path).not.toBe('done');
+    }
+  }
+  await box.run(['/bin/mkdir', '-p', '/tmp/inside']);
+  const loop = `while :; do ln -sfn /tmp/inside /tmp/swap; ln -sfn ${directory} /tmp/swap; done`;
+  await box.start(['/bin/sh', '-c', `echo begins; ${loop}`], 'begins');
+  for (let round = 0; round < 40; round += 1) {
+    await codeOf(box.writeFile(`/tmp/swap/new-${round}`, Buffer.from('x')));
+    const page = world.client.call(ROUTES.listFiles, { params, query: { path: '/tmp/swap' } });
+    expect(JSON.stringify(await page.catch(() => ''))).not.toContain('secret');
+    expect(await codeOf(box.readFile('/tmp/swap/secret'))).not.toBe('done');
+  }
+  expect(readdirSync(directory).sort()).toEqual(['link', 'secret']);
+}
+
+/** The base with its own /proc turned into a link. */
+async function importOddBase({ node }: SecurityWorld): Promise<void> {
+  const root = join(node.stateRoot, 'base');
+  const proc = join(root, 'proc');
+  rmSync(proc, { recursive: true });
+  mkdirSync(join(root, 'elsewhere'));
+  symlinkSync('elsewhere', proc);
+  try {
+    await importLayer({
+      store: await createLayerStore(join(node.stateRoot, 'store')),
+      ...{ kind: 'base', name: 'odd', version: '1.0.0' },
+      source: { kind: 'directory', path: root },
+    });
+  } finally {
+    rmSync(proc);
+    rmSync(join(root, 'elsewhere'), { recursive: true });
+    mkdirSync(proc);
+  }
+}
+
+/** mount(2) follows a link of the root that it mounts in. */
+function mountedElsewhere(): string {
+  return runHost(
+    ...['unshare', '-m', 'sh', '-c'],
+    'd=$(mktemp -d); mkdir $d/elsewhere; ln -s elsewhere $d/proc; mount -t tmpfs none $d/proc; ' +
+      'grep -o "elsewhere tmpfs" /proc/self/mounts; umount $d/elsewhere; rm -r $d',
+  );
+}
+
+async function namesIn({ client }: SecurityWorld, box: Box, path: string): Promise<number> {
+  const params = { sandboxId: box.entry.id };
+  let cursor: string | undefined;
+  let names = 0;
+  do {
+    const query = { path, limit: 1000, ...(cursor === undefined ? {} : { cursor }) };
+    const page = await client.call(ROUTES.listFiles, { params, query });
+    names += page.entries.length;
+    ({ cursor } = page);
+  } while (cursor !== undefined);
+  return names;
+}
+
+export const FILE_ROWS: readonly Row[] = [
+  {
+    ...{ id: 21, name: 'symlink-up', expected: 'files never leave the root of the sandbox' },
+    later: 'watch and tar are not served yet (step C)',
+    check: (world) =>
+      withBox(world, async (box) => {
+        const directory = mkdtempSync(join(tmpdir(), 'dsec-outside-'));
+        try {
+          await symlinkUp(world, box, directory);
+        } finally {
+          rmSync(directory, { recursive: true });
+        }
+      }),
+  },
+  {
+    ...{
+      id: 24,
+      name: 'wide-dir',
+      expected: 'listed in constant memory; wide and deep trees are removed',
+    },
+    check: (world) =>
+      withBox(
+        world,
+        async (box) => {
+          const made =
+            'i=0; mkdir /tmp/wide; while : > /tmp/wide/name-$i; do i=$((i+1)); done; echo $i';
+          const { stdout, stderr } = await box.run(`(${made}) 2>&1 | tail -1; rm /tmp/wide/name-1`);
+          expect(stderr).toBe('');
+          const count = Number(stdout.match(/\d+/g)?.at(-1));
+          // The limit of inodes holds: those of the layer's copies and of /tmp itself count too.
+          expect(count).toBeGreaterThan(19_000);
+          expect(count).toBeLessThanOrEqual(20_000);
+          const rss = process.memoryUsage.rss();
+          expect(await namesIn(world, box, '/tmp/wide')).toBeGreaterThanOrEqual(count - 2);
+          expect(process.memoryUsage.rss() - rss).toBeLessThan(128 * MIB);
+          const deep = await world.make({ inodesMax: 20_000 });
+          expect(countOf((await deep.probe('dive', '/tmp', '18000')).stdout, 'levels')).toBe(
+            18_000,
+          );
+          const params = { sandboxId: deep.entry.id };
+          const query = { path: '/tmp/d', recursive: true };
+          await codeOf(world.client.call(ROUTES.removeFile, { params, query }));
+          await deep.stop();
+          const left = await world.node.leftovers();
+          expect(left.filter((path) => path.includes(deep.entry.id))).toEqual([]);
+        },
+        { inodesMax: 20_000 },
+      ),
+  },
+  {
+    ...{
+      id: 25,
+      name: 'hole-file',
+      expected: 'sizes without end are told or refused, never read for hours',
+    },
+    later: 'pack_diff comes with step D',
+    check: (world) =>
+      withBox(world, async (box) => {
+        const made = await box.run(
+          'truncate -s 9223372036854771712 /tmp/hole && stat -c %b /tmp/hole',
+        );
+        expect(made.stdout).toBe('0\n');
+        const params = { sandboxId: box.entry.id };
+        const query = { path: '/tmp/hole' };
+        const stat = world.client.call(ROUTES.statFile, { params, query });
+        expect(['done', 'too-large', 'invalid-argument', 'unsupported']).toContain(
+          await codeOf(stat),
+        );
+        await box.run('truncate -s 1T /tmp/hole');
+        const signal = AbortSignal.timeout(20_000);
+        const range = { ...query, offset: 2 ** 39, lengthBytes: 1000 };
+        const part = await world.client.call(ROUTES.readFile, { params, query: range }, { signal });
+        let bytes = 0;
+        for await (const piece of part.body) bytes += piece.byteLength;
+        expect(bytes).toBe(1000);
+        const whole = await world.client.call(ROUTES.readFile, { params, query }, { signal });
+        bytes = 0;
+        for await (const piece of whole.body) {
+          bytes += piece.byteLength;
+          if (bytes > MIB) break;
+        }
+        expect((await box.run('echo well')).stdout).toBe('well\n');
+      }),
+  },
+  {
+    ...{ id: 26, name: 'special-files', expected: 'nothing but files is read; no device is there' },
+    later: 'pack and restore come with steps D and E',
+    check: (world) =>
+      withBox(world, async (box) => {
+        await box.run('mkfifo /tmp/fifo; mkdir /tmp/directory; ln -s /dev/zero /tmp/zeros');
+        const control = await box.run('ls -l /tmp/fifo /dev/zero');
+        expect(control.stdout).toMatch(/^p.*fifo$/m);
+        for (const path of [
+          '/tmp/fifo',
+          '/tmp/directory',
+          '/dev/zero',
+          '/tmp/zeros',
+          '/dev/ptmx',
+        ]) {
+          const code = await Promise.race([codeOf(box.readFile(path)), hangs()]);
+          expect(code, path).toMatch(
+            /invalid-argument|unsupported|permission-denied|state-conflict/,
+          );
+        }
+        expect(await codeOf(box.writeFile('/tmp/fifo', Buffer.from('x')))).not.toBe('hangs');
+        await box.writeFile('/tmp/plain', Buffer.from('x'));
+        const params = { sandboxId: box.entry.id };
+        const query = { path: '/tmp/plain', mode: 0o6755 };
+        const code = await codeOf(
+          world.client.call(ROUTES.writeFile, {
+            params,
+            query: query as never,
+            body: Buffer.of(1),
+          }),
+        );
+        const { stdout } = await box.run('stat -c %a /tmp/plain');
+        expect(code === 'invalid-argument' || !/^[46]/.test(stdout), `${code} ${stdout}`).toBe(
+          true,
+        );
+      }),
+  },
+  {
+    ...{
+      id: 29,
+      name: 'redirect-alias',
+      expected: 'no attribute that overlays believe can be written',
+    },
+    later: 'the same in layers is shown by the tests of layers (28, 33)',
+    check: (world) =>
+      withBox(world, (box) =>
+        expectRefused(box, {
+          words: ['attributes'],
+          refusals: ['EPERM', 'EOPNOTSUPP', 'EINVAL', 'EACCES'],
+          unproven: ['security.apparmor', 'security.anything', 'system.posix_acl_none'],
+        }),
+      ),
+  },
+  {
+    ...{
+      id: 31,
+      name: 'mask-missing',
+      expected: 'a root whose /proc is a link fails the create, or is not followed',
+    },
+    later: 'each mask that fails is shown by tests/integration/launcher-refusals.test.ts',
+    async check(world) {
+      expect(mountedElsewhere()).toContain('elsewhere tmpfs');
+      await importOddBase(world);
+      const request = { layers: ['base/odd:1.0.0'], limits: { diskBytes: 8 * MIB } };
+      const before = await world.node.leftovers();
+      const made = world.edge.lifecycle.create(request, context());
+      expect(await codeOf(made)).toMatch(
+        /unsupported|invalid-argument|layer-invalid|internal|unavailable/,
+      );
+      await until('nothing of it is left', async () =>
+        (await world.node.leftovers()).length <= before.length ? true : undefined,
+      );
+    },
+  },
+  {
+    ...{
+      id: 44,
+      name: 'uid-high',
+      expected: 'owners beyond the range are refused; copies of files work',
+    },
+    check: (world) =>
+      withBox(world, async (box) => {
+        await expectRefused(box, {
+          words: ['attributes'],
+          refusals: ['EPERM', 'EOPNOTSUPP', 'EINVAL', 'EACCES'],
+          unproven: ['security.apparmor', 'security.anything', 'system.posix_acl_none'],
+        });
+        const { stdout } = await box.run(
+          'echo more >> /etc/shared && chown 65534 /etc/shared && stat -c %u /etc/shared',
+        );
+        expect(stdout).toBe('65534\n');
+      }),
+  },
+];
+
+const hangs = () => new Promise<string>((resolve) => setTimeout(resolve, 10_000, 'hangs'));

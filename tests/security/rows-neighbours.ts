@@ -1,0 +1,317 @@
+/** Neighbours, the node, and what one sandbox leaves for the next. */
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MIB } from '@dsec/std';
+import { expect } from 'vitest';
+import { until } from '../integration/launcher-world.ts';
+import { expectRefused, expectUnharmed, type Row, withBox } from './rows.ts';
+import { type Box, context, PROBE, type SecurityWorld } from './security-world.ts';
+import { countOf, holdPlain, outcomesOf, runHost, runPlain } from './unprotected.ts';
+
+const LONG = process.env.DSEC_TEST_LONG === '1';
+const BOMBS = LONG ? 64 : 8;
+const hash = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
+const backwards = (word: string) => [...word].reverse().join('');
+
+/** Kinds of memory; of some a kernel gives less than asked for, without a word. */
+const MEMORY_KINDS = [
+  ...['anonymous', 'shm', 'memory-file', 'tmpfs', 'disk'],
+  ...['pipes', 'sockets', 'page-tables', 'dentries'],
+];
+const MEMORY_MIB = { limit: 64, wanted: 160 };
+
+async function expectMemoryBounded(world: SecurityWorld, kind: string): Promise<void> {
+  const control = await holdPlain('memory', kind, `${MEMORY_MIB.wanted}`);
+  await control.release();
+  expect(control.output, `${kind} without limit`).toContain('all-taken 0');
+  const limits = { memoryBytes: MEMORY_MIB.limit * MIB, diskBytes: 16 * MIB, pidsMax: 128 };
+  await withBox(
+    world,
+    (box) =>
+      expectUnharmed(box, async () => {
+        const { exec } = await box.probe('memory', kind, `${MEMORY_MIB.wanted}`);
+        expect(exec.state).toBe('exited');
+        const { memoryPeakBytes } = await world.edge.backend.stats(box.entry.key);
+        expect(memoryPeakBytes, kind).toBeLessThanOrEqual(MEMORY_MIB.limit * MIB);
+      }),
+    limits,
+  );
+}
+
+const CANARY = 'canary-of-a-neighbour';
+const PLACES = ['found-abstract', 'found-shm', 'found-semaphore', 'found-messages', 'found-queue'];
+
+/** In the sandbox that has it, the word is found everywhere: that is what shows that the search works. */
+async function plantIn(box: Box): Promise<void> {
+  await box.start(['/bin/probe', 'plant', CANARY], 'held', { stdin: true });
+  const own = [...outcomesOf((await box.probe('sweep', backwards(CANARY))).stdout).keys()];
+  for (const place of [...PLACES, 'found-in:/tmp/', 'found-name:/dev/shm/', 'found-in:/proc/']) {
+    expect(
+      own.some((item) => item.startsWith(place)),
+      place,
+    ).toBe(true);
+  }
+}
+
+const sweep = async (box: Box) => [
+  ...outcomesOf((await box.probe('sweep', backwards(CANARY))).stdout).keys(),
+];
+
+/** Ends a process, and lets another one have its number. */
+async function takePid(pid: number): Promise<ReturnType<typeof spawn>> {
+  process.kill(pid, 'SIGKILL');
+  await until(`${pid} is gone`, () => (existsSync(`/proc/${pid}`) ? undefined : true));
+  return until('its number is taken', () => {
+    writeFileSync('/proc/sys/kernel/ns_last_pid', `${pid - 1}`);
+    const stranger = spawn('/bin/sleep', ['600'], { stdio: 'ignore' });
+    if (stranger.pid === pid) return stranger;
+    stranger.kill('SIGKILL');
+    return undefined;
+  });
+}
+
+export const NEIGHBOUR_ROWS: readonly Row[] = [
+  {
+    ...{ id: 51, name: 'pagecache-write', expected: 'what one writes, no other and no layer has' },
+    later: 'the calls that known faults need are refused in row 58; a patched kernel shows no more',
+    check: (world) =>
+      withBox(world, async (box) => {
+        const chunkHash = () =>
+          runHost(
+            'sh',
+            '-c',
+            `cd ${world.node.stateRoot}/store && find . -type f | sort | xargs sha256sum`,
+          );
+        const before = chunkHash();
+        await withBox(world, async (neighbour) => {
+          const shared = (await neighbour.readFile('/etc/shared')).toString();
+          await box.run('echo changed > /etc/shared; echo x >> /bin/probe-setuid');
+          expect((await box.readFile('/etc/shared')).toString()).toBe('changed\n');
+          expect((await neighbour.readFile('/etc/shared')).toString()).toBe(shared);
+          const program = await neighbour.readFile('/bin/probe-setuid');
+          expect(hash(program)).toBe(hash(readFileSync(PROBE)));
+        });
+        expect(chunkHash()).toBe(before);
+      }),
+  },
+  {
+    ...{
+      id: 63,
+      name: 'fork-bomb-64',
+      expected: 'bombs stay within their limits; host and others can fork',
+    },
+    async check(world) {
+      const control = await holdPlain('forks', '300');
+      expect(countOf(control.output, 'taken')).toBe(300);
+      await control.release();
+      const boxes = await Promise.all(
+        Array.from({ length: BOMBS }, () => world.make({ pidsMax: 64 })),
+      );
+      await Promise.all(
+        boxes.map(async (box) => {
+          const exec = await box.start(['/bin/probe', 'forks', '100000'], 'held', { stdin: true });
+          expect(countOf(await box.output(exec), 'taken')).toBeLessThan(64);
+          expect(box.host.processes().length).toBeGreaterThan(32);
+        }),
+      );
+      await withBox(world, async (box) => {
+        expect((await box.run('sleep 0.01 & wait; echo forked')).stdout).toBe('forked\n');
+      });
+      expect(spawnSync('/bin/true').status).toBe(0);
+      await Promise.all(boxes.map((box) => box.stop()));
+    },
+  },
+  {
+    ...{
+      id: 65,
+      name: 'mem-kinds',
+      expected: 'the limit holds for each kind; agent and node live',
+    },
+    async check(world) {
+      for (const kind of MEMORY_KINDS) await expectMemoryBounded(world, kind);
+    },
+  },
+  {
+    ...{
+      id: 66,
+      name: 'cpu-hog',
+      expected: 'a storm of threads and timers gets its share and no more',
+    },
+    later: 'what a latency-sensitive neighbour feels is measured with CPU classes (step F)',
+    check: (world) =>
+      withBox(
+        world,
+        async (box) => {
+          const usedBy = async (work: () => Promise<unknown>) => {
+            const { cpuUs } = await world.edge.backend.stats(box.entry.key);
+            const startedMs = performance.now();
+            await work();
+            const ms = performance.now() - startedMs;
+            return ((await world.edge.backend.stats(box.entry.key)).cpuUs - cpuUs) / 1000 / ms;
+          };
+          const share = await usedBy(() => box.probe('storm', '60', '3000'));
+          expect(share).toBeLessThan(0.3);
+          // A shell of the host that runs the same tells what its children have used, in hundredths.
+          const ms = 2000;
+          const control = runHost('sh', '-c', `${PROBE} storm 60 ${ms}; cat /proc/$$/stat`);
+          expect(countOf(control, 'threads')).toBe(60);
+          const [user = 0, system = 0] =
+            control.split(') ').at(-1)?.split(' ').slice(13, 15).map(Number) ?? [];
+          expect(((user + system) * 10) / ms).toBeGreaterThan(0.3);
+        },
+        { cpuMillicores: 200 },
+      ),
+  },
+  {
+    ...{
+      id: 67,
+      name: 'covert-mincore',
+      expected: 'nothing tells which pages of a shared layer are in memory',
+    },
+    check: (world) =>
+      withBox(world, (box) =>
+        expectRefused(box, { words: ['spy', '/bin/sleep'], unproven: ['cachestat'] }),
+      ),
+  },
+  {
+    ...{
+      id: 68,
+      name: 'neighbour-sweep',
+      expected: 'a word that one has is found nowhere by another',
+    },
+    later: 'packets and DNS come with networks (step D)',
+    check: (world) =>
+      withBox(world, async (box) => {
+        await plantIn(box);
+        await withBox(world, async (neighbour) =>
+          expect(await sweep(neighbour)).toEqual(['looked']),
+        );
+      }),
+  },
+  {
+    ...{ id: 70, name: 'uid-reuse', expected: 'the next one with the same ids finds nothing' },
+    async check(world) {
+      const first = await world.make();
+      const { slot } = first.entry.plan;
+      const { ids } = first.host.agentState();
+      await plantIn(first);
+      await first.stop();
+      await withBox(world, async (next) => {
+        expect(next.entry.plan.slot).toBe(slot);
+        expect(next.host.agentState().ids).toBe(ids);
+        expect(await sweep(next)).toEqual(['looked']);
+      });
+    },
+  },
+  {
+    ...{
+      id: 72,
+      name: 'freeze-resist',
+      expected: 'pause is bounded; nothing runs meanwhile; all goes on',
+    },
+    later: 'a stalled layer needs the blob daemon (step C); pack_diff comes with step D',
+    check: (world) =>
+      withBox(world, async (box) => {
+        const stopped = 'sh -c "kill -STOP \\$\\$" & sh -c "sleep 600 & wait" & ';
+        const counting = 'i=0; while :; do i=$((i+1)); echo $i > /tmp/count; done';
+        await box.start(`${stopped} echo begins; ${counting}`, 'begins');
+        await world.edge.lifecycle.pause(box.entry, context());
+        expect(box.entry.state).toBe('paused');
+        const events = () => readFileSync(join(box.host.group(), 'cgroup.events'), 'utf8');
+        expect(events()).toContain('frozen 1');
+        const { cpuUs } = await world.edge.backend.stats(box.entry.key);
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        const later = (await world.edge.backend.stats(box.entry.key)).cpuUs;
+        expect(later - cpuUs).toBeLessThan(20_000);
+        await world.edge.lifecycle.resume(box.entry, context());
+        expect(events()).toContain('frozen 0');
+        const before = (await box.readFile('/tmp/count')).toString();
+        await until('it counts on', async () =>
+          (await box.readFile('/tmp/count')).toString() !== before ? true : undefined,
+        );
+      }),
+  },
+  {
+    ...{
+      id: 76,
+      name: 'clock-warp',
+      expected: 'no clock can be set; lifetimes go by the time since boot',
+    },
+    later: 'a host whose clock is stepped is shown with virtual time by the unit tests of the edge',
+    check: (world) =>
+      withBox(world, async (box) => {
+        const control = outcomesOf(runPlain('kernel'));
+        const { stdout } = await box.probe('kernel');
+        for (const call of ['clock-settime', 'settimeofday', 'clock-adjtime', 'adjtimex']) {
+          expect(control.get(call), call).toBe('ok');
+          expect(outcomesOf(stdout).get(call), call).toBe('EPERM');
+        }
+        await world.edge.lifecycle.renew(box.entry, { lifetimeMs: 300 }, context());
+        await until('it has ended', () => (box.entry.state === 'stopped' ? true : undefined));
+        expect(box.entry.endReason).toBe('ttl');
+      }),
+  },
+  {
+    ...{
+      id: 77,
+      name: 'time-random',
+      expected: 'boot id, hostname, randomness and addresses differ',
+    },
+    later: 'branches of one sandbox come with snapshots (steps E and G)',
+    async check(world) {
+      const script =
+        'cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/hostname; head -c 16 /dev/urandom | ' +
+        'tr -dc a-zA-Z0-9; echo; head -1 /proc/self/maps';
+      // Plain containers of one host share what the kernel has once.
+      const plain = () => runHost('unshare', '-mpu', '--fork', '--mount-proc', 'sh', '-c', script);
+      expect(plain().split('\n')[0]).toBe(plain().split('\n')[0]);
+      const said = await Promise.all(
+        Array.from({ length: 4 }, () => withBox(world, (box) => box.run(script))),
+      );
+      const lines = said.map(({ stdout }) => stdout.split('\n'));
+      for (const line of [0, 1, 2, 3]) {
+        expect(new Set(lines.map((each) => each[line])).size, `line ${line}`).toBe(4);
+      }
+      expect(lines.map(([bootId]) => bootId)).not.toContain(plain().split('\n')[0]);
+    },
+  },
+  {
+    ...{
+      id: 99,
+      name: 'pid-reuse',
+      expected: 'a stranger with the old number is left alone; the sandbox is failed',
+    },
+    async check(world) {
+      const box = await world.make();
+      const { pid } = box.host.agent();
+      let stranger: ReturnType<typeof spawn> | undefined;
+      await world.reopen(async () => {
+        stranger = await takePid(pid);
+      });
+      const entry = world.edge.sandboxes.get(box.entry.id);
+      await until('it is failed', () => (entry.state === 'failed' ? true : undefined));
+      expect(stranger?.pid).toBe(pid);
+      expect(readFileSync(`/proc/${pid}/comm`, 'utf8')).toBe('sleep\n');
+      stranger?.kill('SIGKILL');
+    },
+  },
+  {
+    ...{
+      id: 100,
+      name: 'frozen-orphan',
+      expected: 'what an edge left frozen runs again after the next one',
+    },
+    later: 'pack_diff, which freezes too, comes with step D',
+    async check(world) {
+      const box = await world.make();
+      const freeze = () => join(box.host.group(), 'cgroup.freeze');
+      await world.reopen(async () => writeFileSync(freeze(), '1'));
+      expect(world.edge.sandboxes.get(box.entry.id).state).toBe('running');
+      expect(readFileSync(freeze(), 'utf8').trim()).toBe('0');
+      expect((await box.run('echo thawed')).stdout).toBe('thawed\n');
+      await box.stop();
+    },
+  },
+];
