@@ -14,6 +14,7 @@
 #include "inlet.h"
 #include "link.h"
 #include "outlet.h"
+#include "raw_token.h"
 #include "source.h"
 #include "stream.h"
 #include "worker.h"
@@ -35,6 +36,9 @@ struct request {
 	struct inlet input;
 	struct outlet outlet;
 	struct source output;
+	/* Of a write: the worker has all bytes that came, and the host has said how many there are. */
+	bool is_whole, is_ended;
+	uint64_t whole_bytes, ended_bytes;
 	uint8_t answer_code; /* 0: not known yet */
 	uint32_t answer_length;
 	uint8_t *answer;
@@ -73,13 +77,28 @@ static void fail(struct request *request, const char *code, int errno_value, con
 	free_request(request);
 }
 
-static void commit(struct request *request)
+static struct dsec_bytes payload_of(const struct request *request)
+{
+	return (struct dsec_bytes){ request->payload, request->length };
+}
+
+/*
+ * The file gets its name when the worker has as many bytes as the host says that it has. Where
+ * bytes come raw, the end of their connection says nothing: it also ends when the host dies.
+ */
+static void commit_if_whole(struct request *request)
 {
 	char word = WORKER_COMMIT;
 
-	crash_point(CRASH_FILE_COMMIT);
-	if (send(request->worker.fd, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (!request->is_whole || !request->is_ended)
 		return;
+	if (request->whole_bytes != request->ended_bytes) {
+		fail(request, DSEC_ERROR_UNAVAILABLE, 0, "bytes of the file were lost on their way");
+		return;
+	}
+	crash_point(CRASH_FILE_COMMIT);
+	/* A worker that is gone is seen by the end of its socket. */
+	send(request->worker.fd, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void on_packet(struct watch *watch, uint32_t events)
@@ -94,13 +113,10 @@ static void on_packet(struct watch *watch, uint32_t events)
 		fail(request, DSEC_ERROR_INTERNAL, 0, "the worker was lost");
 		return;
 	}
-	if (packet.code == WORKER_READY) {
-		/*
-		 * All bytes are in the new file. A raw stream ends the same way when the host dies,
-		 * but then the link has ended as well.
-		 */
-		if (request->is_raw ? link_is_up() : request->input.ended)
-			commit(request);
+	if (packet.code == WORKER_READY && bytes == 1 + sizeof(request->whole_bytes)) {
+		memcpy(&request->whole_bytes, packet.payload, sizeof(request->whole_bytes));
+		request->is_whole = true;
+		commit_if_whole(request);
 		return;
 	}
 	request->answer_code = packet.code;
@@ -141,7 +157,7 @@ static int start_worker(struct request *request, int raw)
 {
 	struct worker_task task = {
 		.code = request->code,
-		.payload = { request->payload, request->length },
+		.payload = payload_of(request),
 		.control = -1,
 		.input = -1,
 		.output = -1,
@@ -203,28 +219,6 @@ static void on_deadline(struct timer *timer)
 	     "nobody connected with the raw token");
 }
 
-/* The token of a message that has one, NULL without. */
-static const uint8_t *raw_token(const struct dsec_frame *frame)
-{
-	struct dsec_msg_file_read read_message;
-	struct dsec_msg_file_write write_message;
-	struct dsec_msg_port_open port_message;
-
-	switch (frame->type->code) {
-	case DSEC_AETHER_FILE_READ:
-		dsec_message_decode(frame->type->message, frame->payload, &read_message);
-		return read_message.raw_token.data;
-	case DSEC_AETHER_FILE_WRITE:
-		dsec_message_decode(frame->type->message, frame->payload, &write_message);
-		return write_message.raw_token.data;
-	case DSEC_AETHER_PORT_OPEN:
-		dsec_message_decode(frame->type->message, frame->payload, &port_message);
-		return port_message.raw_token.data;
-	default:
-		return NULL;
-	}
-}
-
 static const struct stream_kind request_stream;
 
 static struct request *add(const struct dsec_frame *frame)
@@ -250,7 +244,7 @@ static struct request *add(const struct dsec_frame *frame)
 
 int file_request(const struct dsec_frame *frame)
 {
-	const uint8_t *token = raw_token(frame);
+	const uint8_t *token = raw_token_of(frame->type->code, frame->payload);
 	struct request *request = request_count < REQUESTS_MAX ? add(frame) : NULL;
 	int raw;
 
@@ -272,31 +266,12 @@ int file_request(const struct dsec_frame *frame)
 	return 0;
 }
 
-/* The token in a request's own copy of its message. */
-static const uint8_t *token_of(const struct request *request)
-{
-	struct dsec_frame frame = {
-		.type = dsec_frame_type(&dsec_aether_protocol, request->code),
-		.payload = { request->payload, request->length },
-	};
-
-	return raw_token(&frame);
-}
-
-static bool same_token(const uint8_t *one, const uint8_t *other)
-{
-	uint8_t difference = 0;
-
-	for (int i = 0; i < DSEC_NONCE_BYTES; i++)
-		difference |= one[i] ^ other[i];
-	return difference == 0;
-}
-
 static struct request *awaiting(const uint8_t token[DSEC_NONCE_BYTES])
 {
 	struct request *request = requests;
 
-	while (request && !(request->awaits && same_token(token_of(request), token)))
+	while (request && !(request->awaits &&
+			    raw_token_same(raw_token_of(request->code, payload_of(request)), token)))
 		request = request->next;
 	return request;
 }
@@ -355,17 +330,38 @@ static int take_channel_frame(struct request *request, const struct dsec_frame *
 	return 0;
 }
 
+static int take_input(struct request *request, const struct dsec_frame *frame)
+{
+	bool writes = request->code == DSEC_AETHER_FILE_WRITE;
+
+	if (!writes && request->code != DSEC_AETHER_PORT_OPEN)
+		return -EPROTO;
+	if (request->is_raw) {
+		/* Beside a raw stream only the end of a file is told, once and for all. */
+		if (!writes || !frame->end || frame->payload.length > 0 ||
+		    (request->is_ended && frame->offset != request->ended_bytes))
+			return -EPROTO;
+	} else {
+		int err = inlet_take(&request->input, frame);
+
+		if (err || !frame->end || !writes)
+			return err;
+	}
+	if (request->is_ended)
+		return 0;
+	request->is_ended = true;
+	request->ended_bytes = frame->offset + frame->payload.length;
+	commit_if_whole(request);
+	return 0;
+}
+
 static int consume(struct stream *stream, const struct dsec_frame *frame)
 {
 	struct request *request = container_of(stream, struct request, stream);
 
 	switch (frame->type->code) {
 	case DSEC_AETHER_STDIN:
-		/* Only where bytes are expected, and not beside a raw stream. */
-		if (request->is_raw || (request->code != DSEC_AETHER_FILE_WRITE &&
-					request->code != DSEC_AETHER_PORT_OPEN))
-			return -EPROTO;
-		return inlet_take(&request->input, frame);
+		return take_input(request, frame);
 	case DSEC_AETHER_ACK:
 	case DSEC_AETHER_CREDIT:
 		return take_channel_frame(request, frame);

@@ -1,7 +1,6 @@
 #include "link.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -388,13 +387,4 @@ void link_adopt(int fd, uint32_t new_epoch)
 	epoch = new_epoch;
 	if (watch_set(&watch, EPOLLIN))
 		failed = true;
-}
-
-bool link_is_up(void)
-{
-	struct pollfd host = { .fd = watch.fd, .events = POLLRDHUP };
-
-	if (watch.fd < 0 || failed)
-		return false;
-	return poll(&host, 1, 0) == 0;
 }

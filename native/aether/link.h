@@ -16,8 +16,6 @@ struct stream;
 
 /* Takes over a connection whose hello was accepted; an earlier link is closed. */
 void link_adopt(int fd, uint32_t epoch);
-/* True while there is a link whose host has not closed its end. */
-bool link_is_up(void);
 
 /* Puts a control frame whose offset is the next sequence number. */
 void link_put(uint8_t code, uint32_t stream, const void *message);

@@ -84,12 +84,13 @@ int worker_write(int fd, const uint8_t *data, size_t length)
 	return 0;
 }
 
-bool worker_may_commit(void)
+bool worker_may_commit(uint64_t bytes)
 {
 	char word = 0;
 
 	packet.code = WORKER_READY;
-	if (send(worker_task.control, &packet, 1, MSG_NOSIGNAL) < 0)
+	memcpy(packet.payload, &bytes, sizeof(bytes));
+	if (send(worker_task.control, &packet, 1 + sizeof(bytes), MSG_NOSIGNAL) < 0)
 		return false;
 	return recv(worker_task.control, &word, 1, 0) == 1 && word == WORKER_COMMIT;
 }

@@ -18,7 +18,10 @@ struct worker_task {
 };
 
 enum {
-	/* In place of a frame's code: a file is complete but for its name. */
+	/*
+	 * In place of a frame's code: the bytes of a file have ended. Their number follows, a
+	 * uint64_t. The file gets its name with aether's word.
+	 */
 	WORKER_READY = 0xff,
 	/* aether's answer. */
 	WORKER_COMMIT = 'c',
@@ -43,8 +46,8 @@ _Noreturn void worker_fail(int err, const char *what);
 void worker_wait(int fd, short events);
 /* Writes all of it to a descriptor that does not block. Returns 0 or a negative errno. */
 int worker_write(int fd, const uint8_t *data, size_t length);
-/* Says that the file is complete and waits for the word. Returns false when it never comes. */
-bool worker_may_commit(void);
+/* Says how many bytes came and waits for the word. Returns false when it never comes. */
+bool worker_may_commit(uint64_t bytes);
 
 /* Opens a path from the sandbox's root; see openat2(2). Returns a descriptor or a negative errno.
  */

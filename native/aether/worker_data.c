@@ -197,7 +197,7 @@ void worker_write_file(const struct dsec_msg_file_write *message)
 	err = bytes < 0 ? (int)bytes : 0;
 	if (!err && fchmod(fd, mode))
 		err = -errno;
-	if (!err && !worker_may_commit())
+	if (!err && !worker_may_commit((uint64_t)bytes))
 		err = -ECANCELED;
 	if (!err && syscall(SYS_renameat2, directory, temporary, directory, name,
 			    message->exclusive ? RENAME_NOREPLACE : 0))

@@ -135,8 +135,8 @@ static const struct dsec_field dsec_msg_exec_start_fields[] = {
 	  .kind = DSEC_KIND_LIST, .optional = false, .min = INT64_C(0), .max = INT64_C(1024),
 	  .bytes_max = 65536, .item_bytes_max = 32768 },
 	{ .name = "user", .tag = 7, .offset = offsetof(struct dsec_msg_exec_start, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "pty", .tag = 8, .offset = offsetof(struct dsec_msg_exec_start, pty),
 	  .kind = DSEC_KIND_STRUCT, .optional = true, .min = INT64_C(0), .max = INT64_C(16),
 	  .bytes_max = 16, .message = &dsec_msg_pty_size },
@@ -161,7 +161,7 @@ const struct dsec_message dsec_msg_exec_start = {
 	.fields = dsec_msg_exec_start_fields,
 	.field_count = 12,
 	.size = sizeof(struct dsec_msg_exec_start),
-	.bytes_max = 364812,
+	.bytes_max = 364813,
 };
 
 static const struct dsec_field dsec_msg_exec_attach_fields[] = {
@@ -323,8 +323,8 @@ static const struct dsec_field dsec_msg_session_open_fields[] = {
 	  .kind = DSEC_KIND_LIST, .optional = false, .min = INT64_C(0), .max = INT64_C(1024),
 	  .bytes_max = 65536, .item_bytes_max = 32768 },
 	{ .name = "user", .tag = 5, .offset = offsetof(struct dsec_msg_session_open, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "pty", .tag = 6, .offset = offsetof(struct dsec_msg_session_open, pty),
 	  .kind = DSEC_KIND_STRUCT, .optional = true, .min = INT64_C(0), .max = INT64_C(16),
 	  .bytes_max = 16, .message = &dsec_msg_pty_size },
@@ -335,7 +335,7 @@ const struct dsec_message dsec_msg_session_open = {
 	.fields = dsec_msg_session_open_fields,
 	.field_count = 6,
 	.size = sizeof(struct dsec_msg_session_open),
-	.bytes_max = 233627,
+	.bytes_max = 233628,
 };
 
 static const struct dsec_field dsec_msg_session_close_fields[] = {
@@ -372,8 +372,8 @@ static const struct dsec_field dsec_msg_file_read_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
 	  .bytes_max = 4095 },
 	{ .name = "user", .tag = 2, .offset = offsetof(struct dsec_msg_file_read, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "offset", .tag = 3, .offset = offsetof(struct dsec_msg_file_read, offset),
 	  .kind = DSEC_KIND_U64, .optional = false, .min = INT64_C(0),
 	  .max = INT64_C(9007199254740991), .bytes_max = 8 },
@@ -394,7 +394,7 @@ const struct dsec_message dsec_msg_file_read = {
 	.fields = dsec_msg_file_read_fields,
 	.field_count = 6,
 	.size = sizeof(struct dsec_msg_file_read),
-	.bytes_max = 4252,
+	.bytes_max = 4253,
 };
 
 static const struct dsec_field dsec_msg_file_write_fields[] = {
@@ -402,8 +402,8 @@ static const struct dsec_field dsec_msg_file_write_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
 	  .bytes_max = 4095 },
 	{ .name = "user", .tag = 2, .offset = offsetof(struct dsec_msg_file_write, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "mode", .tag = 3, .offset = offsetof(struct dsec_msg_file_write, mode),
 	  .kind = DSEC_KIND_U16, .optional = true, .min = INT64_C(0), .max = INT64_C(4095),
 	  .bytes_max = 2 },
@@ -427,7 +427,7 @@ const struct dsec_message dsec_msg_file_write = {
 	.fields = dsec_msg_file_write_fields,
 	.field_count = 7,
 	.size = sizeof(struct dsec_msg_file_write),
-	.bytes_max = 4246,
+	.bytes_max = 4247,
 };
 
 static const struct dsec_field dsec_msg_file_stat_fields[] = {
@@ -435,8 +435,8 @@ static const struct dsec_field dsec_msg_file_stat_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
 	  .bytes_max = 4095 },
 	{ .name = "user", .tag = 2, .offset = offsetof(struct dsec_msg_file_stat, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "followSymlinks", .tag = 3,
 	  .offset = offsetof(struct dsec_msg_file_stat, follow_symlinks),
 	  .kind = DSEC_KIND_U8, .optional = false, .min = INT64_C(0), .max = INT64_C(1),
@@ -451,7 +451,7 @@ const struct dsec_message dsec_msg_file_stat = {
 	.fields = dsec_msg_file_stat_fields,
 	.field_count = 4,
 	.size = sizeof(struct dsec_msg_file_stat),
-	.bytes_max = 4209,
+	.bytes_max = 4210,
 };
 
 static const struct dsec_field dsec_msg_file_list_fields[] = {
@@ -459,8 +459,8 @@ static const struct dsec_field dsec_msg_file_list_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
 	  .bytes_max = 4095 },
 	{ .name = "user", .tag = 2, .offset = offsetof(struct dsec_msg_file_list, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "cursor", .tag = 3, .offset = offsetof(struct dsec_msg_file_list, cursor),
 	  .kind = DSEC_KIND_BYTES, .optional = true, .min = INT64_C(1), .max = INT64_C(264),
 	  .bytes_max = 264 },
@@ -477,7 +477,7 @@ const struct dsec_message dsec_msg_file_list = {
 	.fields = dsec_msg_file_list_fields,
 	.field_count = 5,
 	.size = sizeof(struct dsec_msg_file_list),
-	.bytes_max = 4480,
+	.bytes_max = 4481,
 };
 
 static const struct dsec_field dsec_msg_file_mkdir_fields[] = {
@@ -485,8 +485,8 @@ static const struct dsec_field dsec_msg_file_mkdir_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
 	  .bytes_max = 4095 },
 	{ .name = "user", .tag = 2, .offset = offsetof(struct dsec_msg_file_mkdir, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "mode", .tag = 3, .offset = offsetof(struct dsec_msg_file_mkdir, mode),
 	  .kind = DSEC_KIND_U16, .optional = true, .min = INT64_C(0), .max = INT64_C(4095),
 	  .bytes_max = 2 },
@@ -504,7 +504,7 @@ const struct dsec_message dsec_msg_file_mkdir = {
 	.fields = dsec_msg_file_mkdir_fields,
 	.field_count = 5,
 	.size = sizeof(struct dsec_msg_file_mkdir),
-	.bytes_max = 4217,
+	.bytes_max = 4218,
 };
 
 static const struct dsec_field dsec_msg_file_move_fields[] = {
@@ -515,8 +515,8 @@ static const struct dsec_field dsec_msg_file_move_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
 	  .bytes_max = 4095 },
 	{ .name = "user", .tag = 3, .offset = offsetof(struct dsec_msg_file_move, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "replace", .tag = 4,
 	  .offset = offsetof(struct dsec_msg_file_move, replace), .kind = DSEC_KIND_U8,
 	  .optional = false, .min = INT64_C(0), .max = INT64_C(1), .bytes_max = 1 },
@@ -530,7 +530,7 @@ const struct dsec_message dsec_msg_file_move = {
 	.fields = dsec_msg_file_move_fields,
 	.field_count = 5,
 	.size = sizeof(struct dsec_msg_file_move),
-	.bytes_max = 8310,
+	.bytes_max = 8311,
 };
 
 static const struct dsec_field dsec_msg_file_remove_fields[] = {
@@ -538,8 +538,8 @@ static const struct dsec_field dsec_msg_file_remove_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
 	  .bytes_max = 4095 },
 	{ .name = "user", .tag = 2, .offset = offsetof(struct dsec_msg_file_remove, user),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(64),
-	  .bytes_max = 64 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(1), .max = INT64_C(65),
+	  .bytes_max = 65 },
 	{ .name = "recursive", .tag = 3,
 	  .offset = offsetof(struct dsec_msg_file_remove, recursive), .kind = DSEC_KIND_U8,
 	  .optional = false, .min = INT64_C(0), .max = INT64_C(1), .bytes_max = 1 },
@@ -553,7 +553,7 @@ const struct dsec_message dsec_msg_file_remove = {
 	.fields = dsec_msg_file_remove_fields,
 	.field_count = 4,
 	.size = sizeof(struct dsec_msg_file_remove),
-	.bytes_max = 4209,
+	.bytes_max = 4210,
 };
 
 static const struct dsec_field dsec_msg_file_attributes_fields[] = {
@@ -1371,7 +1371,7 @@ static const struct dsec_frame_type aether_types[] = {
 	{ .name = "cancel", .code = DSEC_AETHER_CANCEL, .from = DSEC_FROM_CLIENT,
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 0, .message = &dsec_msg_empty },
 	{ .name = "session-open", .code = DSEC_AETHER_SESSION_OPEN, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 233627,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 233628,
 	  .message = &dsec_msg_session_open },
 	{ .name = "session-close", .code = DSEC_AETHER_SESSION_CLOSE,
 	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 46,
@@ -1387,25 +1387,25 @@ static const struct dsec_frame_type aether_types[] = {
 	{ .name = "credit", .code = DSEC_AETHER_CREDIT, .from = DSEC_FROM_BOTH,
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 7, .message = &dsec_msg_channel },
 	{ .name = "file-read", .code = DSEC_AETHER_FILE_READ, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4252,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4253,
 	  .message = &dsec_msg_file_read },
 	{ .name = "file-write", .code = DSEC_AETHER_FILE_WRITE, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4246,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4247,
 	  .message = &dsec_msg_file_write },
 	{ .name = "file-stat", .code = DSEC_AETHER_FILE_STAT, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4209,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4210,
 	  .message = &dsec_msg_file_stat },
 	{ .name = "file-list", .code = DSEC_AETHER_FILE_LIST, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4480,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4481,
 	  .message = &dsec_msg_file_list },
 	{ .name = "file-mkdir", .code = DSEC_AETHER_FILE_MKDIR, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4217,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4218,
 	  .message = &dsec_msg_file_mkdir },
 	{ .name = "file-move", .code = DSEC_AETHER_FILE_MOVE, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 8310,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 8311,
 	  .message = &dsec_msg_file_move },
 	{ .name = "file-remove", .code = DSEC_AETHER_FILE_REMOVE, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4209,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4210,
 	  .message = &dsec_msg_file_remove },
 	{ .name = "file-attributes", .code = DSEC_AETHER_FILE_ATTRIBUTES,
 	  .from = DSEC_FROM_SERVER, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 4459,

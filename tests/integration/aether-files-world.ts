@@ -18,7 +18,8 @@ export const WINDOW = 65_536;
 /** An aether and a directory that it may do anything in. */
 export interface World {
   readonly aether: Aether;
-  readonly link: AetherLink;
+  /** A test that breaks it puts another one in its place. */
+  link: AetherLink;
   readonly root: string;
 }
 

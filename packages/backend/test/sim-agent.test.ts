@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { AETHER_FRAMES, type AetherFrame, createFrameDecoder, encodeFrame } from '@dsec/protocol';
-import { createSeededRandom, systemClock, systemRandom } from '@dsec/std';
+import { createSeededRandom, DsecError, systemClock, systemRandom } from '@dsec/std';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { SandboxPlan } from '../src/backend.ts';
 import { execFields, run } from '../src/conformance/command-run.ts';
@@ -135,6 +135,7 @@ describe('ports and raw streams', () => {
     await upload.send('file-write', { path, createParents: false, exclusive: false, rawToken });
     const up = await openRaw(dial, rawToken);
     up.end(bytes);
+    await upload.endInput(bytes.length);
     expect(await upload.receive()).toMatchObject({ type: 'done', fields: { bytes: bytes.length } });
     // Before its request this time.
     const down = await openRaw(dial, rawToken);
@@ -146,6 +147,30 @@ describe('ports and raw streams', () => {
     expect(await download.receive()).toMatchObject({
       type: 'done',
       fields: { bytes: bytes.length },
+    });
+  });
+
+  test('a raw stream that ends without a word, or at another offset, leaves the old file', async () => {
+    const path = Buffer.from('/tmp/raw-kept');
+    for (const offset of [undefined, 0, bytes.length - 1, bytes.length + 1]) {
+      const link = await connect();
+      const rawToken = systemRandom.bytes(16);
+      const upload = link.open();
+      await upload.send('file-write', { path, createParents: false, exclusive: false, rawToken });
+      const up = await openRaw(dial, rawToken);
+      up.on('error', () => {}).end(bytes);
+      const code = offset === undefined ? 'cancelled' : 'unavailable';
+      const refused = expect(upload.receive()).rejects.toMatchObject({ code });
+      if (offset !== undefined) await upload.endInput(offset);
+      else {
+        await link.ping();
+        link.close(new DsecError('cancelled', 'the host is gone'));
+      }
+      await refused;
+    }
+    const link = await connect();
+    await expect(link.request('file-stat', { path, followSymlinks: true })).rejects.toMatchObject({
+      code: 'not-found',
     });
   });
 

@@ -26,7 +26,11 @@
  * **Raw streams.** Where the transport can make connections (unix socket, vsock), `rawToken` moves the
  * bytes of one file or port to a second connection: the host connects, writes the 16 bytes, and then the
  * connection is the channel, in one direction for a file. It serves once; its end never says how the
- * request ended, `done` on the framed stream does, with the number of bytes.
+ * request ended, `done` on the framed stream does, with the number of bytes. Nor does it say that a file is
+ * whole, since the connections of a host that dies end in any order: the host also sends an empty END of
+ * stdin on the framed stream, at the offset after the last byte that it wrote. aether puts the file in its
+ * place when the raw stream has ended at that offset; at another one the request fails with `unavailable`,
+ * and without an END it ends with its link.
  */
 import { KIB } from '@dsec/std';
 import { control, data, defineFrameProtocol, FRAME_DATA_BYTES_MAX, type FrameOf } from './frame.ts';
@@ -61,13 +65,14 @@ export const ARGUMENT_BYTES_MAX = 128 * KIB - 1;
 /** Linux: PATH_MAX without its NUL. */
 export const PATH_BYTES_MAX = 4095;
 export const NAME_BYTES_MAX = 255;
+/** Of `user:group`, a name or number each, with 32 bytes at most as Linux has them. */
+export const USER_BYTES_MAX = 65;
 const LIST_PAGE_BYTES_MAX = FRAME_DATA_BYTES_MAX - KIB;
 
 const nonce = (tag: number) => bytes(tag, { bytesMin: NONCE_BYTES, bytesMax: NONCE_BYTES });
 const identifier = (tag: number) => string(tag, { bytesMin: 1, bytesMax: 40 });
 const filePath = (tag: number) => path(tag, { bytesMin: 1, bytesMax: PATH_BYTES_MAX });
-/** A name or number, or `user:group`. */
-const user = (tag: number) => optional(string(tag, { bytesMin: 1, bytesMax: 64 }));
+const user = (tag: number) => optional(string(tag, { bytesMin: 1, bytesMax: USER_BYTES_MAX }));
 /** The bytes of a W3C traceparent: trace id (16), parent id (8), flags (1). */
 const trace = (tag: number) => optional(bytes(tag, { bytesMin: 25, bytesMax: 25 }));
 const mode = (tag: number) => u16(tag, { maximum: 0o7777 });

@@ -70,8 +70,8 @@ export interface AgentStream {
   openInput(offset: number, credit: number): void;
   /** Writes to stdin, as fast as the agent takes it. One writer at a time. */
   write(data: Uint8Array, signal?: AbortSignal): Promise<void>;
-  /** No more stdin comes. */
-  endInput(): Promise<void>;
+  /** No more stdin comes. `offset`: of a file whose bytes went over a raw stream, how many there were. */
+  endInput(offset?: number): Promise<void>;
   /** Bytes of stdin that were handed on so far. */
   readonly inputOffset: number;
   /**

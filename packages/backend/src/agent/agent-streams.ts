@@ -165,7 +165,7 @@ function createInput(number: number, host: StreamHost) {
         at += bytes;
       }
     },
-    end: () => put(credit.offset, new Uint8Array(0), true),
+    end: (offset = credit.offset) => put(offset, new Uint8Array(0), true),
     grant: (upTo: number) => credit.grant(upTo),
     fail: (error: DsecError) => credit.fail(error),
   };

@@ -8,6 +8,7 @@ import type { SimFiles } from './files.ts';
 import { createInlet } from './inlet.ts';
 import { createOutlet } from './outlet.ts';
 import type { ByteSink, ByteSource } from './ports.ts';
+import { unlessAborted } from './running-time.ts';
 
 export type RequestFrame = Extract<
   AetherFrame,
@@ -44,6 +45,9 @@ interface Request {
   readonly life: AbortController;
   /** Gives the raw stream to who waits for it. */
   raw?: (duplex: Duplex) => void;
+  /** Of a raw write: how many bytes the host says that it wrote, and who waits for that. */
+  endedBytes?: number;
+  ended?: (bytes: number) => void;
 }
 
 /** `findGuest` gives the connection that has shown a token already. */
@@ -88,15 +92,13 @@ async function serve(
   const { link, frame, life } = request;
   const token = tokenOf(frame);
   const ends = token === undefined ? framedEnds(request) : undefined;
-  if (ends === undefined)
-    link.open(
-      frame.stream,
-      ownerOf(request, () => undefined),
-    );
+  if (ends === undefined) link.open(frame.stream, rawOwner(request));
   try {
     const raw = token && (findGuest(token) ?? (await rawStream(context, request)));
     const { source, sink, isDone } = ends ?? duplexEnds(raw as Duplex, life.signal);
-    const answer = await work(context, frame, source, sink);
+    const isRawWrite = raw !== undefined && frame.type === 'file-write';
+    const input = isRawWrite ? wholeSource(request, source) : source;
+    const answer = await work(context, frame, input, sink);
     await isDone();
     if (life.signal.aborted) return;
     link.leave(frame.stream);
@@ -123,6 +125,46 @@ function ownerOf(request: Request, produce: StreamOwner['produce']): StreamOwner
       if (next.type === 'cancel') link.putError(frame.stream, life.signal.reason);
     },
     detached: abort,
+  };
+}
+
+/** The framed side of a request whose bytes go another way: of a write it is told the end. */
+function rawOwner(request: Request): StreamOwner {
+  const owner = ownerOf(request, () => undefined);
+  const { type } = request.frame;
+  return {
+    ...owner,
+    consume(next) {
+      if (next.type !== 'stdin' || type !== 'file-write') return owner.consume(next);
+      const { endedBytes = next.offset } = request;
+      if (!next.end || next.data.byteLength > 0 || next.offset !== endedBytes) {
+        throw new DsecError('protocol', 'bytes beside those of a raw stream');
+      }
+      request.endedBytes = endedBytes;
+      request.ended?.(endedBytes);
+    },
+  };
+}
+
+/**
+ * The bytes of a raw stream, at whose end they are as many as the host says. Its end alone says nothing: it
+ * also comes when the host dies.
+ */
+function wholeSource(request: Request, source: ByteSource): ByteSource {
+  const { signal } = request.life;
+  let bytes = 0;
+  return {
+    async read() {
+      const part = await source.read();
+      bytes += part?.byteLength ?? 0;
+      if (part !== undefined) return part;
+      const said = new Promise<number>((resolve) => {
+        request.ended = resolve;
+        if (request.endedBytes !== undefined) resolve(request.endedBytes);
+      });
+      if ((await unlessAborted(said, signal)) === bytes) return undefined;
+      throw new DsecError('unavailable', 'bytes of the file were lost on their way');
+    },
   };
 }
 

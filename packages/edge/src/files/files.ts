@@ -30,11 +30,12 @@ export interface Files extends FileChanges {
     query: QueryOf<RouteOf<'readFile'>>,
     context: OperationContext,
   ): Promise<FileContent>;
-  /** See `writeFile`. */
+  /** See `writeFile`. `bytesExpected`: how long the body says that it is, if it does. */
   write(
     id: SandboxId,
     query: QueryOf<RouteOf<'writeFile'>>,
     body: AsyncIterable<Uint8Array>,
+    bytesExpected: number | undefined,
     context: OperationContext,
   ): Promise<FileEntry>;
   stat(
@@ -64,12 +65,12 @@ export function createFiles(options: FilesOptions): Files {
       return { sizeBytes, offset, body };
     },
 
-    async write(id, query, body, context) {
+    async write(id, query, body, bytesExpected, context) {
       const operation = await beginFileOperation(options, id, context);
       const common = commonFields(operation, query);
       const { createParents = false, exclusive = false } = query;
       const fields = { ...common, createParents, exclusive, ...modeOf(query) };
-      await writeFile(operation, fields, body, context.signal);
+      await writeFile(operation, fields, body, bytesExpected, context.signal);
       return entryOf(await statFile(operation, common));
     },
 

@@ -1,6 +1,6 @@
 import type { AgentFields, StreamFrame } from '@dsec/backend';
 import { broken, type FileAgent, fileError } from './file-agent.ts';
-import { beginRawRead, RAW_BYTES_MIN, type RawRead } from './raw-read.ts';
+import { beginRawTransfer, RAW_BYTES_MIN, type RawTransfer } from './raw-transfer.ts';
 import { createTransferGuard, type TransferGuard } from './transfer-guard.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function* readFile(
   const guard = createTransferGuard(signal, agent.onUse);
   try {
     if (bytesExpected >= RAW_BYTES_MIN) {
-      const download = await beginRawRead(agent, fields, guard);
+      const download = await beginRawTransfer(agent, 'file-read', fields, guard);
       if (download !== undefined) return yield* readRaw(agent, fields, download, guard);
     }
     yield* readFrames(agent, fields, guard);
@@ -57,7 +57,7 @@ async function* readFrames(
 async function* readRaw(
   { link }: FileAgent,
   fields: AgentFields<'file-read'>,
-  { stream, raw }: RawRead,
+  { stream, raw }: RawTransfer,
   guard: TransferGuard,
 ): AsyncGenerator<Uint8Array> {
   const answer = stream.receive(guard.signal);

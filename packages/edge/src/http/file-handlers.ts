@@ -26,7 +26,7 @@ export function createFileHandlers(files: Files, ports: Ports): Pick<EdgeHandler
       return { headers, body: content.body };
     },
     writeFile: ({ query, body }, call) =>
-      files.write(sandboxOf(call), query, body, contextOf(call)),
+      files.write(sandboxOf(call), query, body, lengthOf(call), contextOf(call)),
     statFile: ({ query }, call) => files.stat(sandboxOf(call), query, contextOf(call)),
     listFiles: ({ query }, call) => files.list(sandboxOf(call), query, contextOf(call)),
     makeDirectory: ({ body }, call) =>
@@ -46,4 +46,10 @@ export function createFileHandlers(files: Files, ports: Ports): Pick<EdgeHandler
 
 function sandboxOf(call: Call<Visitor>): SandboxId {
   return entryOfVisitor(call.principal).id;
+}
+
+/** What the body says of its own length; the parser of HTTP has checked the form. */
+function lengthOf({ headers }: Call<Visitor>): number | undefined {
+  const length = headers['content-length'];
+  return length === undefined ? undefined : Number(length);
 }

@@ -10,6 +10,8 @@ export interface Script {
   readonly atEnd?: StreamFrame;
   /** What comes on the raw stream; absent: there is none. */
   readonly raw?: readonly Uint8Array[];
+  /** The raw stream takes no bytes beyond the token. */
+  readonly isStuck?: boolean;
 }
 
 /** An agent that says what a test wants, whatever it is asked. */
@@ -44,8 +46,8 @@ export function scriptedAgent(script: Script) {
     async write(data: Uint8Array) {
       written.push(data);
     },
-    async endInput() {
-      sent.push('end');
+    async endInput(offset?: number) {
+      sent.push(offset === undefined ? 'end' : `end at ${offset}`);
       if (script.atEnd !== undefined) frames.push(script.atEnd);
       wake();
     },
@@ -57,7 +59,7 @@ export function scriptedAgent(script: Script) {
     link: { open: () => stream, close: (error: DsecError) => closed.push(error) },
     async dial() {
       if (script.raw === undefined) throw new DsecError('unavailable', 'no raw streams');
-      const raw = rawStream(script.raw);
+      const raw = rawStream(script.raw, script.isStuck === true);
       raws.push(raw);
       return raw;
     },
@@ -75,7 +77,8 @@ export const done = (bytes?: number) =>
     fields: bytes === undefined ? {} : { bytes },
   }) as StreamFrame;
 
-function rawStream(parts: readonly Uint8Array[]): Duplex {
+function rawStream(parts: readonly Uint8Array[], isStuck: boolean): Duplex {
+  let writes = 0;
   const output = new PassThrough();
   for (const part of parts) output.write(part);
   output.end();
@@ -86,7 +89,10 @@ function rawStream(parts: readonly Uint8Array[]): Duplex {
       });
       output.once('end', () => raw.push(null));
     },
-    write: (_chunk, _encoding, callback) => callback(),
+    write(_chunk, _encoding, callback) {
+      writes += 1;
+      if (!isStuck || writes === 1) callback();
+    },
   });
   return raw;
 }

@@ -1,5 +1,6 @@
 import { DAY_MS, END_REASONS, GIB, HOUR_MS, MIB, SANDBOX_STATES } from '@dsec/std';
 import Type, { type Static } from 'typebox';
+import { USER_BYTES_MAX } from '../aether-frames.ts';
 import {
   byteCount,
   count,
@@ -44,7 +45,7 @@ export const EnvVariables = mapOf(
 );
 
 export const UserText = Type.String({
-  maxLength: 65,
+  maxLength: USER_BYTES_MAX,
   pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$',
   description: 'Name or number of a user inside the sandbox, or user:group.',
 });

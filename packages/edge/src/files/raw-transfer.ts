@@ -8,22 +8,23 @@ import type { TransferGuard } from './transfer-guard.ts';
 /** From so many bytes on, a connection of their own is worth its making. */
 export const RAW_BYTES_MIN = 256 * KIB;
 
-/** A read whose bytes have a connection of their own; how it ends, its stream says (THREATS A7). */
-export interface RawRead {
+/** A request whose bytes have a connection of their own; how it ends, its stream says (THREATS A7). */
+export interface RawTransfer {
   readonly stream: AgentStream;
   readonly raw: Duplex;
 }
 
 /** `undefined` where the bytes have to go in frames: this sandbox takes no second connection. */
-export async function beginRawRead(
+export async function beginRawTransfer<T extends 'file-read' | 'file-write'>(
   { link, dial, random }: FileAgent,
-  fields: AgentFields<'file-read'>,
+  type: T,
+  fields: Omit<AgentFields<T>, 'rawToken'>,
   guard: TransferGuard,
-): Promise<RawRead | undefined> {
+): Promise<RawTransfer | undefined> {
   const rawToken = random.bytes(NONCE_BYTES);
   const stream = link.open();
   try {
-    await guard.step(stream.send('file-read', { ...fields, rawToken }));
+    await guard.step(stream.send(type, { ...fields, rawToken } as unknown as AgentFields<T>));
     const opening = openRaw(dial, rawToken, guard.signal);
     const raw = await guard.step(opening).catch((thrown) => {
       // It may still come, when nobody waits for it any more.
