@@ -157,27 +157,35 @@ int cgroup_make(struct object *object, struct dsec_list cgroups, char step[STEP_
 	return cgroup_watch(object);
 }
 
-int cgroup_join(const struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX])
+int cgroup_furnish(const struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX])
 {
+	int err = 0;
+
 	next_settings(&cgroups);
-	for (int i = 1; i < object->place_count; i++) {
+	for (int i = 1; i < object->place_count && !err; i++) {
 		const struct place *place = &object->places[i];
-		char path[sizeof(place->directory) + 16];
-		int err;
 
 		snprintf(step, STEP_BYTES_MAX, "cgroup:%s", place->hierarchy->name);
 		if (mkdirat(place->hierarchy->directory, place->directory, 0755) && errno != EEXIST)
 			return -errno;
 		err = cgroup_write(place, next_settings(&cgroups), step);
-		if (err)
-			return err;
+	}
+	return err;
+}
+
+int cgroup_join(const struct object *object, const char *pid, char step[STEP_BYTES_MAX])
+{
+	int err = 0;
+
+	for (int i = 1; i < object->place_count && !err; i++) {
+		const struct place *place = &object->places[i];
+		char path[sizeof(place->directory) + 16];
+
 		snprintf(step, STEP_BYTES_MAX, "cgroup:%s", place->hierarchy->name);
 		snprintf(path, sizeof(path), "%s/cgroup.procs", place->directory);
-		err = write_file(place->hierarchy->directory, path, "0", 1);
-		if (err)
-			return err;
+		err = write_file(place->hierarchy->directory, path, pid, strlen(pid));
 	}
-	return 0;
+	return err;
 }
 
 int cgroup_open_life(const char *key)

@@ -19,9 +19,11 @@ int cgroup_make(struct object *object, struct dsec_list cgroups, char step[STEP_
 int cgroup_write(const struct place *place, struct dsec_list settings, char step[STEP_BYTES_MAX]);
 /* True for a name that the edge may write. */
 bool cgroup_is_setting(struct dsec_bytes name);
-/* In the child, as all of it may take long: makes the others where missing, writes their settings,
- * joins them. */
-int cgroup_join(const struct object *object, struct dsec_list cgroups, char step[STEP_BYTES_MAX]);
+/* In the child, as both may take long: makes the others where missing and writes their settings;
+ * moves a process there. */
+int cgroup_furnish(const struct object *object, struct dsec_list cgroups,
+		   char step[STEP_BYTES_MAX]);
+int cgroup_join(const struct object *object, const char *pid, char step[STEP_BYTES_MAX]);
 /* A descriptor of the life directory, or a negative errno. */
 int cgroup_open_life(const char *key);
 

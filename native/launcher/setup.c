@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "cgroup.h"
 #include "kernel.h"
 #include "place.h"
 #include "spec.h"
@@ -42,17 +41,6 @@ static int signals(struct setup *setup)
 	sigemptyset(&none);
 	signal(SIGPIPE, SIG_DFL);
 	return sigprocmask(SIG_SETMASK, &none, NULL) ? -errno : 0;
-}
-
-/* Only now, so that the sandbox sees its own cgroups as the root. */
-static int cgroups(struct setup *setup)
-{
-	int err = cgroup_join(setup->object, setup->spec->cgroups, setup->step);
-
-	if (err)
-		return err;
-	strcpy(setup->step, "cgroup-namespace");
-	return unshare(CLONE_NEWCGROUP) ? -errno : 0;
 }
 
 static int network(struct setup *setup)
@@ -232,7 +220,7 @@ static const struct {
 	int (*run)(struct setup *setup);
 } steps[] = {
 	{ "signals", signals },
-	{ "cgroup", cgroups },
+	{ "cgroup", setup_cgroups },
 	{ "network", network },
 	/* Before it has a place, as id maps and sysctls are written through it. */
 	{ "proc", setup_proc },
@@ -244,6 +232,7 @@ static const struct {
 	{ "layers", setup_layers },
 	{ "overlay", setup_overlay },
 	{ "mount", setup_mounts },
+	{ "cgroup", setup_cgroup_namespace },
 	/* Not before: they are meant for the sandbox, not for what makes its files. */
 	{ "rlimits", rlimits },
 	{ "processors", processors },

@@ -41,6 +41,8 @@ struct setup {
 	int bind_count;
 	int binds_placed;
 	int helper_order; /* that ids are mapped */
+	pid_t joiner;	  /* of cgroups; 0: none */
+	char joiner_step[STEP_BYTES_MAX];
 	char step[STEP_BYTES_MAX];
 };
 
@@ -48,6 +50,8 @@ struct setup {
 _Noreturn void setup_run(struct setup *setup);
 
 /* Steps, in the order of the table in setup.c. All return 0 or a negative errno. */
+int setup_cgroups(struct setup *setup);
+int setup_cgroup_namespace(struct setup *setup);
 int setup_proc(struct setup *setup);
 int setup_user_namespaces(struct setup *setup);
 int setup_user(struct setup *setup);
