@@ -12,6 +12,7 @@ import {
   createPorts,
   type EdgeServer,
   type EdgeServices,
+  type Idempotency,
   type SandboxEntry,
   type Sandboxes,
   startEdgeServer,
@@ -135,23 +136,19 @@ function fakeSandboxes(cwd: string): Sandboxes {
     list: () => entries.values(),
     requireRunning: async (id: SandboxId) => entries.get(id),
     touch: () => {},
+    hold: () => () => {},
   } as unknown as Sandboxes;
 }
 
 /** Without a journal, which has tests of its own. */
-function rememberKeys() {
-  const known = new Map<string, string>();
+function rememberKeys(): Idempotency {
+  const known = new Set<string>();
   return {
-    async run(
-      { key }: { readonly key: string | undefined },
-      _digest: unknown,
-      prepare: () => Promise<() => string>,
-    ) {
-      const before = key === undefined ? undefined : known.get(key);
-      if (before !== undefined) return { id: before, repeated: true };
-      const id = (await prepare())();
-      if (key !== undefined) known.set(key, id);
-      return { id, repeated: false };
+    run: () => Promise.reject(new DsecError('unsupported', 'nothing with an id is made here')),
+    async attempt({ key }, _digest, _refusals, effect) {
+      if (key !== undefined && known.has(key)) return;
+      await effect();
+      if (key !== undefined) known.add(key);
     },
     expire: () => 0,
   };

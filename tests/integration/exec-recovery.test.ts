@@ -89,11 +89,14 @@ describe('commands and edges that come and go', () => {
       at.execs.writeStdin(at.entry, id, { offset, end }, once(text), context());
     await write(edge, 0, 'one ');
     const second = world().restart();
+    // It waits: the sandbox is in use, by this edge as by the first.
+    expect(second.sandboxes.touched.holds).toBe(1);
     expect(await write(second, 0, 'one two', true)).toEqual({ offset: 7 });
     const third = world().restart();
     expect(await write(third, 0, 'one two', true)).toMatchObject({ offset: 7 });
     const done = await third.execs.get(third.entry, id, { waitMs: 20_000 }, context());
     expect(done).toMatchObject({ state: 'exited', exit: { exitCode: 0 } });
+    expect(third.sandboxes.touched.holds).toBe(0);
     expect((await outputOf(third, exec)).toString()).toBe('one two');
   });
 

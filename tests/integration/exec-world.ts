@@ -43,7 +43,8 @@ const caller = { project: 'p1' as ProjectId, principal: 'u1' as PrincipalId };
 /** What a lifecycle would be for one sandbox that is there already. */
 export interface TestSandboxes extends Sandboxes {
   readonly entry: TestEntry;
-  readonly touched: { count: number; commands: number };
+  /** Uses that have not ended, and commands that came back. */
+  readonly touched: { holds: number; commands: number };
   moveTo(state: SandboxState): void;
   forget(): void;
 }
@@ -53,7 +54,7 @@ let sequence = 0;
 
 export function createTestSandboxes(): TestSandboxes {
   const hooks: SandboxHooks[] = [];
-  const touched = { count: 0, commands: 0 };
+  const touched = { holds: 0, commands: 0 };
   const entry = {
     ...{ id: SANDBOX_ID, generation: 1, key: { id: SANDBOX_ID, generation: 1 }, ...caller },
     ...{ state: 'running', inGrace: false, endReason: undefined, endedAtMs: undefined },
@@ -80,8 +81,12 @@ export function createTestSandboxes(): TestSandboxes {
       sequence += 1;
       return sequence;
     },
-    touch() {
-      touched.count += 1;
+    touch: () => {},
+    hold() {
+      touched.holds += 1;
+      return () => {
+        touched.holds -= 1;
+      };
     },
     noteFirstCommand() {
       touched.commands += 1;

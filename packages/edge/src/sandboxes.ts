@@ -103,6 +103,11 @@ export interface Sandboxes {
   nextSequence(entry: SandboxEntry): number;
   /** The sandbox is in use: its idle time begins again. */
   touch(entry: SandboxEntry): void;
+  /**
+   * The sandbox is in use until the function that is returned is called, once: while it runs it is not idle.
+   * Idle time begins with the last of them that ends, and with a pause.
+   */
+  hold(entry: SandboxEntry): () => void;
   /** The exit code of a command has come back; the first one is kept in the sandbox's timings. */
   noteFirstCommand(entry: SandboxEntry): void;
   /**

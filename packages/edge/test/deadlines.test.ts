@@ -6,7 +6,7 @@ import { CREATE, context, createCoreWorld } from './core-world.ts';
 
 const timed = (ttl: Ttl, more: { lifetimeEndsBootMs?: number; graceEndsBootMs?: number } = {}) => ({
   moving: { generation: 1, timings: {}, ttl, ...more },
-  lastUsedBootMs: 1000,
+  ...{ state: 'running' as const, lastUsedBootMs: 1000, holds: 0 },
 });
 
 describe('dueOf', () => {
@@ -24,9 +24,17 @@ describe('dueOf', () => {
   });
 
   it('has the earlier of two deadlines', () => {
-    expect(expiryOf(timed({ idleMs: 100 }, { lifetimeEndsBootMs: 2000 }))).toBe(1100);
-    expect(expiryOf(timed({ idleMs: 5000 }, { lifetimeEndsBootMs: 2000 }))).toBe(2000);
-    expect(expiryOf(timed({}))).toBeUndefined();
+    expect(expiryOf(timed({ idleMs: 100 }, { lifetimeEndsBootMs: 2000 }), 0)).toBe(1100);
+    expect(expiryOf(timed({ idleMs: 5000 }, { lifetimeEndsBootMs: 2000 }), 0)).toBe(2000);
+    expect(expiryOf(timed({}), 0)).toBeUndefined();
+  });
+
+  it('does not count idle time while the sandbox is held, unless it is paused', () => {
+    const held = { ...timed({ idleMs: 100 }, { lifetimeEndsBootMs: 9000 }), holds: 1 };
+    expect(dueOf(held, 5000)).toBe('nothing');
+    expect(expiryOf(held, 5000)).toBe(5100);
+    expect(dueOf(held, 9000)).toBe('end');
+    expect(dueOf({ ...held, state: 'paused' }, 5000)).toBe('end');
   });
 });
 
@@ -58,6 +66,43 @@ describe('the time of a sandbox', () => {
     await pass(1000);
     expect(entry).toMatchObject({ state: 'stopped', endReason: 'ttl' });
     expect(world.leftovers()).toEqual([]);
+  });
+
+  it('is not up while something holds it, and begins with the last that ends', async () => {
+    const { core, entry, pass } = await opened({ idleMs: 1000, lifetimeMs: HOUR_MS });
+    const release = [core.sandboxes.hold(entry), core.sandboxes.hold(entry)];
+    await pass(5000);
+    release[0]?.();
+    await pass(3000);
+    expect(entry.state).toBe('running');
+    release[1]?.();
+    await pass(800);
+    expect(entry.state).toBe('running');
+    await pass(500);
+    expect(entry).toMatchObject({ state: 'stopped', endReason: 'ttl' });
+  });
+
+  it('leaves a held one its idle time when the edge is lost', async () => {
+    const { core, crash, open, entry, pass } = await opened({ idleMs: 4000 });
+    core.sandboxes.hold(entry);
+    await pass(10_000);
+    crash();
+    const again = (await open()).core.sandboxes.get(entry.id);
+    await pass(2500);
+    expect(again.state).toBe('running');
+    await pass(2000);
+    expect(again).toMatchObject({ state: 'stopped', endReason: 'ttl' });
+  });
+
+  it('passes in a paused one from the pause on, whoever holds it', async () => {
+    const { core, entry, pass } = await opened({ idleMs: 1000 });
+    core.sandboxes.hold(entry);
+    await pass(3000);
+    await core.lifecycle.pause(entry, context());
+    await pass(800);
+    expect(entry.state).toBe('paused');
+    await pass(500);
+    expect(entry).toMatchObject({ state: 'stopped', endReason: 'ttl' });
   });
 
   it('is up after its lifetime, used or not, whatever the wall clock does', async () => {

@@ -61,6 +61,7 @@ export async function attachExec(
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new AbortController();
+  const release = options.sandboxes.hold(entry);
   try {
     const found = options.commands.find(entry, id);
     const spools = options.commands.spools(found);
@@ -73,7 +74,6 @@ export async function attachExec(
       input: { pieces: [], bytes: 0 },
       controls: { count: 0, last: Promise.resolve() },
     };
-    options.sandboxes.touch(entry);
     const stdinOffset = found.alive?.input.offset ?? 0;
     await tell(client, { type: 'attached', exec: viewOf(found), stdinOffset });
     const output = Promise.all([
@@ -87,6 +87,7 @@ export async function attachExec(
     await send(channel, { type: 'error', error: toErrorBody(error) }).catch(() => {});
     throw error;
   } finally {
+    release();
     stop.abort(new DsecError('cancelled', 'the client has left'));
   }
 }

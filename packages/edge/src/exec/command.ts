@@ -35,6 +35,8 @@ export interface Command {
   flushDue: boolean;
   /** Something could not be stored, and is tried again after a while. */
   retryDue: boolean;
+  /** Ends its use of the sandbox. */
+  readonly release: () => void;
   /** Kills by the memory limit that were known when it started. */
   readonly oomKillsBefore: number;
 }

@@ -141,7 +141,7 @@ function contextOf({ options, active, bySandbox, oomKillsSeen }: Roll): LifeCont
       const others = bySandbox.get(entry.id);
       if (command !== undefined) others?.delete(command);
       if (others?.size === 0) bySandbox.delete(entry.id);
-      sandboxes.touch(entry);
+      command?.release();
       if (outcome?.state === 'exited') sandboxes.noteFirstCommand(entry);
       const { session } = row.spec;
       if (session !== undefined && outcome?.error?.code === 'not-found') {
@@ -192,6 +192,7 @@ function addCommand(
       ...{ offset: 0, credit: 0, endSent: false, turn: Promise.resolve() },
       end: row.stdinEnd,
     },
+    release: roll.options.sandboxes.hold(entry),
     oomKillsBefore: roll.oomKillsSeen.get(entry.id) ?? 0,
   };
   roll.active.set(row.id, command);

@@ -1,26 +1,42 @@
 /**
- * What ends a sandbox by itself. One timer for each sandbox, at the earliest of its deadlines; a use of the
- * sandbox costs nothing here, since an idle timer that fires too early is set again. Everything counts in
+ * What ends a sandbox by itself. One timer for each sandbox, at the earliest of its deadlines, or when it is
+ * time to note that it is still in use; a use of the sandbox costs nothing here, since an idle timer that
+ * fires too early is set again. Everything counts in
  * time since boot (I9).
  */
 import { isEndState } from '@dsec/std';
 import type { TimerWheel, WheelTimer } from '../timer-wheel.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 
-type Timed = Pick<LiveSandbox, 'moving' | 'lastUsedBootMs'>;
+type Timed = Pick<LiveSandbox, 'state' | 'moving' | 'lastUsedBootMs' | 'holds'>;
 
-/** When its time is up, by lifetime or idle time; or, in its grace time, when that is over. */
-export function expiryOf({ moving, lastUsedBootMs }: Timed): number | undefined {
-  const { ttl, lifetimeEndsBootMs, graceEndsBootMs } = moving;
+/**
+ * How much earlier than it was a use may seem after a restart, as a part of the idle time; so often a
+ * sandbox that is held is noted as used.
+ */
+export const USE_PRECISION = 1 / 8;
+
+/**
+ * When its time is up, by lifetime or idle time; or, in its grace time, when that is over. For one that is in
+ * use: when it would be if the use ended now.
+ */
+export function expiryOf(sandbox: Timed, nowBootMs: number): number | undefined {
+  const { ttl, lifetimeEndsBootMs, graceEndsBootMs } = sandbox.moving;
   if (graceEndsBootMs !== undefined) return graceEndsBootMs;
+  const lastUsedBootMs = isInUse(sandbox) ? nowBootMs : sandbox.lastUsedBootMs;
   const idleEnds = ttl.idleMs === undefined ? Infinity : lastUsedBootMs + ttl.idleMs;
   const ends = Math.min(idleEnds, lifetimeEndsBootMs ?? Infinity);
   return ends === Infinity ? undefined : ends;
 }
 
+/** Nothing happens in one that is paused, whoever holds it. */
+function isInUse({ state, holds }: Timed): boolean {
+  return holds > 0 && state !== 'paused';
+}
+
 /** What is due now: nothing, the beginning of the grace time, or the end. */
 export function dueOf(sandbox: Timed, nowBootMs: number): 'nothing' | 'grace' | 'end' {
-  const expiry = expiryOf(sandbox);
+  const expiry = expiryOf(sandbox, nowBootMs);
   if (expiry === undefined || expiry > nowBootMs) return 'nothing';
   const { ttl, graceEndsBootMs } = sandbox.moving;
   return graceEndsBootMs === undefined && (ttl.graceMs ?? 0) > 0 ? 'grace' : 'end';
@@ -35,6 +51,8 @@ export interface Deadlines {
 const RETRY_MS = 1000;
 
 export interface DeadlineActions {
+  /** It is in use, and has been. */
+  noteUse(sandbox: LiveSandbox): void;
   /** May throw; then it is tried again. */
   beginGrace(sandbox: LiveSandbox): void;
   end(sandbox: LiveSandbox): void;
@@ -51,13 +69,16 @@ export function createDeadlines(wheel: TimerWheel, actions: DeadlineActions): De
     );
   };
   const arm = (sandbox: LiveSandbox) => {
-    const expiry = isEnding(sandbox) ? undefined : expiryOf(sandbox);
-    if (expiry === undefined) timers.get(sandbox)?.cancel();
-    else set(sandbox, expiry);
+    const nowMs = wheel.nowMs();
+    const expiry = isEnding(sandbox) ? undefined : expiryOf(sandbox, nowMs);
+    if (expiry === undefined) return timers.get(sandbox)?.cancel();
+    const { idleMs = Infinity } = sandbox.moving.ttl;
+    set(sandbox, Math.min(expiry, nowMs + idleMs * USE_PRECISION));
   };
   const fire = (sandbox: LiveSandbox) => {
     if (isEnding(sandbox)) return;
     try {
+      if (isInUse(sandbox)) actions.noteUse(sandbox);
       const due = dueOf(sandbox, wheel.nowMs());
       if (due === 'grace') actions.beginGrace(sandbox);
       if (due === 'end') actions.end(sandbox);

@@ -63,6 +63,7 @@ export function createLifecycle(parts: LifecycleParts, options: CreationOptions)
 
 function endingDeadlines({ registry, clock, wheel }: LifecycleParts, ends: Ends): Deadlines {
   return createDeadlines(wheel, {
+    noteUse: registry.touch,
     beginGrace(sandbox) {
       const graceEndsBootMs = clock.bootMs() + (sandbox.ttl.graceMs ?? 0);
       registry.change(sandbox, sandbox.state, { graceEndsBootMs });

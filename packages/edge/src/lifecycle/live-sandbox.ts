@@ -24,6 +24,8 @@ export interface LiveSandbox extends SandboxEntry {
   sequenceReserved: number;
   lastUsedBootMs: number;
   lastUsedSavedBootMs: number;
+  /** Uses that have not ended. */
+  holds: number;
   readonly waiters: Set<() => void>;
 }
 
@@ -45,6 +47,7 @@ export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSa
     sequenceReserved: row.sequenceReserved,
     lastUsedBootMs: row.lastUsedBootMs,
     lastUsedSavedBootMs: row.lastUsedBootMs,
+    holds: 0,
     waiters: new Set(),
     get generation() {
       return live.moving.generation;

@@ -56,6 +56,7 @@ export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
       throw thrown;
     }
     crashPoint('pause.after-backend');
+    registry.touch(sandbox);
     registry.change(sandbox, 'paused');
     crashPoint('pause.after-paused');
   };

@@ -19,7 +19,7 @@ import type { MovingRecord, SandboxRow, SandboxTable } from '../journal/sandbox-
 import type { Sandboxes, SandboxHooks } from '../sandboxes.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import { type ChangeFeed, createChangeFeed } from './change-feed.ts';
-import { expiryOf } from './deadlines.ts';
+import { expiryOf, USE_PRECISION } from './deadlines.ts';
 import { type LiveSandbox, liveSandboxOf } from './live-sandbox.ts';
 
 /** What needs no more than the records; the lifecycle adds the rest. */
@@ -50,8 +50,6 @@ export interface RegistryParts {
 
 /** So many numbers of operations are reserved by one write. */
 const SEQUENCE_BLOCK = 1024;
-/** How much earlier than it was a use may seem after a restart, as a part of the idle time. */
-const USE_PRECISION = 1 / 8;
 
 /** What the functions of a registry share. */
 interface State {
@@ -88,6 +86,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     forget: (sandbox) => forget(state, sandbox),
     nextSequence: (entry) => nextSequence(parts, get(entry.id)),
     touch: (entry) => touch(parts, sandboxes.get(entry.id)),
+    hold: (entry) => hold(parts, get(entry.id)),
     noteFirstCommand: (entry) => noteFirstCommand(state, get(entry.id)),
     waitForChange: (entry, revision, waitMs, signal) =>
       waitForChange(get(entry.id), revision, waitMs, signal),
@@ -207,6 +206,15 @@ function touch({ wheel, table }: RegistryParts, sandbox: LiveSandbox | undefined
   }
 }
 
+function hold(parts: RegistryParts, sandbox: LiveSandbox): () => void {
+  sandbox.holds += 1;
+  touch(parts, sandbox);
+  return () => {
+    sandbox.holds -= 1;
+    touch(parts, sandbox);
+  };
+}
+
 function noteFirstCommand(state: State, sandbox: LiveSandbox): void {
   const { timings, requestedMonotonicMs } = sandbox;
   if (timings.firstCommandMs !== undefined || requestedMonotonicMs === undefined) return;
@@ -217,7 +225,7 @@ function noteFirstCommand(state: State, sandbox: LiveSandbox): void {
 function viewOf(sandbox: LiveSandbox, { edgeId, clock }: RegistryParts): Sandbox {
   const { id, state, revision, project, principal, spec, layers, moving } = sandbox;
   const { endReason, error, runtime, endedAtMs, timings } = moving;
-  const expiry = isEndState(state) ? undefined : expiryOf(sandbox);
+  const expiry = isEndState(state) ? undefined : expiryOf(sandbox, clock.bootMs());
   return {
     ...{ id, state, revision, edge: edgeId, project, principal, spec, layers, timings },
     createdAtMs: sandbox.createdAtMs,

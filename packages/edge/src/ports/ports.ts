@@ -1,5 +1,5 @@
 import type { AgentStream, StreamFrame } from '@dsec/backend';
-import { DsecError, type SandboxId, SECOND_MS } from '@dsec/std';
+import { DsecError, type SandboxId } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
 import type { Agents } from '../exec/agents.ts';
 import { broken, fileError } from '../files/file-agent.ts';
@@ -31,7 +31,6 @@ export interface Ports {
   ): Promise<void>;
 }
 
-const USE_EVERY_MS = SECOND_MS;
 const END = new Uint8Array(0);
 
 export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
@@ -40,16 +39,16 @@ export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
       const entry = await sandboxes.requireRunning(id, { signal });
       const link = await agents.link(entry.key, signal);
       const stream = link.open();
+      const release = sandboxes.hold(entry);
       const stop = new AbortController();
       const onAbort = () => stop.abort(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
       if (signal.aborted) onAbort();
-      const onUse = createUse(() => sandboxes.touch(entry));
       try {
         const fields = { port, trace: traceBytes(traceparent) };
         await orAborted(stream.send('port-open', fields), stop.signal);
-        const inward = carryIn(channel, stream, onUse, stop.signal);
-        const outward = carryOut(stream, channel, onUse, stop.signal).then((end) => {
+        const inward = carryIn(channel, stream, stop.signal);
+        const outward = carryOut(stream, channel, stop.signal).then((end) => {
           if (end !== 'done') throw broken(link, `${end} on the stream of a port`);
         });
         // The one that is stopped rejects, and nobody waits for it any more.
@@ -62,6 +61,7 @@ export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
         signal.removeEventListener('abort', onAbort);
         stop.abort(new DsecError('cancelled', 'the connection has ended'));
         stream.leave({ cancel: true });
+        release();
       }
     },
   };
@@ -71,13 +71,11 @@ export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
 async function carryIn(
   channel: WebSocketChannel,
   stream: AgentStream,
-  onUse: () => void,
   signal: AbortSignal,
 ): Promise<void> {
   let hasEnded = false;
   for (;;) {
     const message = await channel.receive(signal);
-    onUse();
     if (message === undefined) return;
     if (typeof message === 'string') {
       throw new DsecError('invalid-argument', 'the bytes of a port are binary messages');
@@ -95,25 +93,12 @@ async function carryIn(
 async function carryOut(
   stream: AgentStream,
   channel: WebSocketChannel,
-  onUse: () => void,
   signal: AbortSignal,
 ): Promise<StreamFrame['type']> {
   for (;;) {
     const frame = await stream.receive(signal);
-    onUse();
     if (frame.type !== 'stdout') return frame.type;
     if (frame.data.byteLength > 0) await channel.send(frame.data, signal);
     if (frame.end) await channel.send(END, signal);
   }
-}
-
-/** A sandbox whose ports are in use is not idle; once a second is enough to say so. */
-function createUse(touch: () => void): () => void {
-  let usedMs = performance.now();
-  return () => {
-    const nowMs = performance.now();
-    if (nowMs - usedMs < USE_EVERY_MS) return;
-    usedMs = nowMs;
-    touch();
-  };
 }
