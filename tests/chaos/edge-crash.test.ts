@@ -105,6 +105,8 @@ async function liveALife({ client }: EdgeProcess, name: string): Promise<void> {
   const params = { params: paramsOf(first) };
   const run = await client.call(ROUTES.startExec, { ...params, body: COMMAND }, key('run'));
   expect(run.exec).toMatchObject({ state: 'exited', exit: { exitCode: 0 } });
+  const directory = { path: '/tmp/made' };
+  await client.call(ROUTES.makeDirectory, { ...params, body: directory }, key('directory'));
   await client.call(ROUTES.pauseSandbox, params);
   await client.call(ROUTES.startExec, { ...params, body: COMMAND }, key('resume'));
   const second = await client.call(ROUTES.createSandbox, { body: CREATE }, key('second'));

@@ -28,6 +28,8 @@ export const CRASH_POINTS = [
   'exec.before-exit',
   'exec.after-exit',
   'exec.after-ack',
+  'change.after-intent',
+  'change.after-answer',
 ] as const;
 
 export type CrashPoint = (typeof CRASH_POINTS)[number];

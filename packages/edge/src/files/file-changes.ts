@@ -1,6 +1,7 @@
 import type { AgentFields, HostFrameType } from '@dsec/backend';
 import type { BodyOf, FileEntry, QueryOf, RouteOf } from '@dsec/protocol';
-import { MINUTE_MS, type SandboxId } from '@dsec/std';
+import { type ErrorCode, MINUTE_MS, type SandboxId } from '@dsec/std';
+import { crashPoint } from '../crash-point.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { KeyedContext } from '../operation.ts';
 import { broken } from './file-agent.ts';
@@ -18,6 +19,19 @@ import {
 
 /** Longer than the removal of the largest tree takes. */
 const CHANGE_MS = 15 * MINUTE_MS;
+
+/** What an agent answers that has changed nothing, or not all: a repetition may try again. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'invalid-argument',
+  'permission-denied',
+  'not-found',
+  'already-exists',
+  'state-conflict',
+  'storage-full',
+  'too-large',
+  'overloaded',
+  'unsupported',
+]);
 
 export interface FileChangesOptions extends FileOperationParts {
   readonly idempotency: Idempotency;
@@ -41,8 +55,7 @@ export interface FileChanges {
 export function createFileChanges(options: FileChangesOptions): FileChanges {
   /**
    * Has the agent do it, unless a request with this key has. A repetition may wait for it, so that it goes
-   * on when its caller goes. A key is remembered when the agent has answered: where the edge dies in
-   * between, a repetition asks again and is told what is found then.
+   * on when its caller goes. The agent knows no keys, so that one whose answer got lost stays undecided.
    */
   const change = async <T extends HostFrameType>(
     route: string,
@@ -51,11 +64,12 @@ export function createFileChanges(options: FileChangesOptions): FileChanges {
     [type, fields]: readonly [T, AgentFields<T>],
   ) => {
     const scope = { caller, route, sandbox: entry.id, key };
-    await options.idempotency.run(scope, requestDigest, async () => {
+    await options.idempotency.attempt(scope, requestDigest, REFUSALS, async () => {
+      crashPoint('change.after-intent');
       const signal = key === undefined ? callerSignal : undefined;
       const answer = await askAgent({ link, signal }, type, fields, CHANGE_MS);
       if (answer.type !== 'done') throw broken(link, `${answer.type} to ${type}`);
-      return () => entry.id;
+      crashPoint('change.after-answer');
     });
   };
 

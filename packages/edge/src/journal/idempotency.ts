@@ -3,7 +3,16 @@
  * the transaction that stores what it made. A repetition finds the id; what became of it, the row of that id
  * says. Nothing of an answer is stored, so that none can leak (THREATS F2).
  */
-import { type Clock, type Digest, DsecError, HOUR_MS, MINUTE_MS, type SandboxId } from '@dsec/std';
+import {
+  asDsecError,
+  type Clock,
+  type Digest,
+  DsecError,
+  type ErrorCode,
+  HOUR_MS,
+  MINUTE_MS,
+  type SandboxId,
+} from '@dsec/std';
 import type { Caller } from '../operation.ts';
 import type { Journal } from './database.ts';
 import type { JournalTable } from './schema.ts';
@@ -15,7 +24,7 @@ export const IDEMPOTENCY_TABLE: JournalTable = {
       scope TEXT NOT NULL,         -- project, principal, route, sandbox, key
       project TEXT NOT NULL,
       digest TEXT NOT NULL,
-      result TEXT NOT NULL,        -- the id of what the request made
+      result TEXT NOT NULL,        -- the id of what the request made; of an attempt see below
       boot_id TEXT NOT NULL,
       boot_ms INTEGER NOT NULL,
       PRIMARY KEY (scope)
@@ -58,9 +67,25 @@ export interface Idempotency {
    * `quota-exceeded` when the project has too many young keys.
    */
   run(scope: KeyScope, digest: Digest, prepare: () => Promise<() => string>): Promise<KeyedResult>;
+  /**
+   * Does what lies outside of the journal and has no id of its own, at most once: the key is stored before
+   * `effect` and decided after it. When the edge dies in between, or `effect` fails in another way than by
+   * one of `refusals`, which say that nothing was done, nobody knows what became of it: every repetition is
+   * then `state-conflict` with the detail `undecided`. After a refusal the next one tries again.
+   */
+  attempt(
+    scope: KeyScope,
+    digest: Digest,
+    refusals: ReadonlySet<ErrorCode>,
+    effect: () => Promise<void>,
+  ): Promise<void>;
   /** Forgets what is too old, a bounded number at once. Returns how many. */
   expire(): number;
 }
+
+/** Results of an attempt. */
+const UNDECIDED = '';
+const DONE = 'done';
 
 interface KeyRow {
   readonly digest: string;
@@ -76,6 +101,7 @@ export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
   const find = db.prepare<[string], KeyRow>(
     'SELECT digest, result FROM idempotency WHERE scope = ?',
   );
+  const decide = db.prepare('UPDATE idempotency SET result = ? WHERE scope = ?');
   const insert = db.prepare('INSERT INTO idempotency VALUES (?, ?, ?, ?, ?, ?)');
   const quota = createProjectQuota(journal, clock);
   /** Requests that prepare, by scope. */
@@ -84,10 +110,17 @@ export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
   const recall = (scope: string, digest: Digest): KeyedResult | undefined => {
     const row = find.get(scope);
     if (row === undefined) return undefined;
-    if (row.digest === digest) return { id: row.result, repeated: true };
+    if (row.digest !== digest) {
+      throw new DsecError(
+        'idempotency-conflict',
+        'the idempotency key was used for a request with another body',
+      );
+    }
+    if (row.result !== UNDECIDED) return { id: row.result, repeated: true };
     throw new DsecError(
-      'idempotency-conflict',
-      'the idempotency key was used for a request with another body',
+      'state-conflict',
+      'the first request with this key was cut off: it may have been done, look before you try again',
+      { details: { undecided: true } },
     );
   };
   const commit = (scope: string, project: string, digest: Digest, begin: () => string) =>
@@ -98,33 +131,65 @@ export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
       return { id, repeated: false };
     });
 
+  /** One at a time for each key; those that come later find what the first one left. */
+  const runOnce = async (
+    { key, caller, route, sandbox }: KeyScope & { readonly key: string },
+    digest: Digest,
+    work: (scope: string) => Promise<KeyedResult>,
+  ): Promise<KeyedResult> => {
+    const scope = scopeText(caller, route, sandbox, key);
+    for (let first = preparing.get(scope); first !== undefined; first = preparing.get(scope)) {
+      // Its failure is its own; this one then tries for itself.
+      await first.catch(() => undefined);
+    }
+    const known = recall(scope, digest);
+    if (known !== undefined) return known;
+    const working = work(scope);
+    preparing.set(scope, working);
+    try {
+      return await working;
+    } finally {
+      preparing.delete(scope);
+    }
+  };
+
   return {
     async run(keyScope, digest, prepare) {
-      if (keyScope.key === undefined) {
+      const { key, caller } = keyScope;
+      if (key === undefined) {
         const begin = await prepare();
         return { id: journal.transaction(begin), repeated: false };
       }
-      const scope = scopeText(keyScope);
-      for (let first = preparing.get(scope); first !== undefined; first = preparing.get(scope)) {
-        // Its failure is its own; this one then tries for itself.
-        await first.catch(() => undefined);
-      }
-      const known = recall(scope, digest);
-      if (known !== undefined) return known;
-      const work = prepare().then((begin) => commit(scope, keyScope.caller.project, digest, begin));
-      preparing.set(scope, work);
-      try {
-        return await work;
-      } finally {
-        preparing.delete(scope);
-      }
+      return runOnce({ ...keyScope, key }, digest, async (scope) =>
+        commit(scope, caller.project, digest, await prepare()),
+      );
+    },
+    async attempt(keyScope, digest, refusals, effect) {
+      const { key, caller } = keyScope;
+      if (key === undefined) return effect();
+      await runOnce({ ...keyScope, key }, digest, async (scope) => {
+        commit(scope, caller.project, digest, () => UNDECIDED);
+        try {
+          await effect();
+        } catch (thrown) {
+          if (refusals.has(asDsecError(thrown).code)) quota.giveBack(scope, caller.project);
+          throw thrown;
+        }
+        decide.run(DONE, scope);
+        return { id: DONE, repeated: false };
+      });
     },
     expire: quota.expire,
   };
 }
 
 /** No part can hold the separator: names and keys have no line ends. */
-function scopeText({ caller, route, sandbox, key }: KeyScope): string {
+function scopeText(
+  caller: Caller,
+  route: string,
+  sandbox: SandboxId | undefined,
+  key: string,
+): string {
   return [caller.project, caller.principal, route, sandbox ?? '', key].join('\n');
 }
 
@@ -140,6 +205,7 @@ function createProjectQuota({ db, afterCommit }: Journal, clock: Clock) {
        SELECT scope FROM idempotency WHERE project = ? ORDER BY boot_ms LIMIT 1
      ) AND boot_ms <= ? RETURNING project`,
   );
+  const drop = db.prepare('DELETE FROM idempotency WHERE scope = ?');
   const dropExpired = db.prepare<[number, number], { project: string }>(
     `DELETE FROM idempotency WHERE scope IN (
        SELECT scope FROM idempotency WHERE boot_ms <= ? ORDER BY boot_ms LIMIT ?
@@ -163,6 +229,10 @@ function createProjectQuota({ db, afterCommit }: Journal, clock: Clock) {
           { details: { limit: 'idempotency-keys', max: KEYS_PER_PROJECT_MAX } },
         );
       }
+    },
+    /** Forgets a key that was not used after all. */
+    giveBack(scope: string, project: string) {
+      if (drop.run(scope).changes > 0) add(project, -1);
     },
     expire() {
       const oldest = clock.bootMs() - KEY_LIFETIME_MS;

@@ -131,3 +131,66 @@ it('bounds the keys of a project, giving up only old ones', async () => {
   const ofP = journal.db.prepare("SELECT count(*) FROM idempotency WHERE project = 'p'");
   expect(ofP.pluck().get()).toBe(200_000);
 });
+
+const REFUSALS = new Set(['not-found'] as const);
+
+/** Does nothing, and counts how often. */
+function effects(failure?: DsecError) {
+  const count = { begun: 0 };
+  const effect = async () => {
+    count.begun += 1;
+    if (failure !== undefined && count.begun === 1) throw failure;
+  };
+  return { count, effect };
+}
+
+it('attempts what lies elsewhere once', async () => {
+  const { idempotency } = open();
+  const { count, effect } = effects();
+  const attempt = () => idempotency.attempt(scope, DIGEST, REFUSALS, effect);
+  await Promise.all([attempt(), attempt()]);
+  await attempt();
+  expect(count.begun).toBe(1);
+  await idempotency.attempt({ ...scope, key: undefined }, DIGEST, REFUSALS, effect);
+  expect(count.begun).toBe(2);
+});
+
+it('attempts again what was refused, and gives its place back', async () => {
+  const { idempotency, count: rows } = open();
+  const { count, effect } = effects(new DsecError('not-found', 'no such file'));
+  const attempt = () => idempotency.attempt(scope, DIGEST, REFUSALS, effect);
+  await expect(attempt()).rejects.toMatchObject({ code: 'not-found' });
+  expect(rows()).toBe(0);
+  await attempt();
+  expect([count.begun, rows()]).toEqual([2, 1]);
+});
+
+it('never attempts again what may have been done', async () => {
+  const { idempotency } = open();
+  const { count, effect } = effects(new DsecError('agent-lost', 'the link was lost'));
+  const attempt = (digest = DIGEST) => idempotency.attempt(scope, digest, REFUSALS, effect);
+  await expect(attempt()).rejects.toMatchObject({ code: 'agent-lost' });
+  const undecided = { code: 'state-conflict', details: { undecided: true } };
+  await expect(attempt()).rejects.toMatchObject(undecided);
+  await expect(attempt()).rejects.toMatchObject(undecided);
+  await expect(attempt(digestOfHex('b'.repeat(64)))).rejects.toMatchObject({
+    code: 'idempotency-conflict',
+  });
+  expect(count.begun).toBe(1);
+});
+
+it('knows after a crash that an attempt was begun', async () => {
+  const { idempotency, journal, root } = open();
+  const { count, effect } = effects();
+  const begun = new Promise<void>((resolve) => {
+    void idempotency.attempt(scope, DIGEST, REFUSALS, () => new Promise(() => resolve()));
+  });
+  await begun;
+  journal.close();
+  const next = open(root).idempotency;
+  await expect(next.attempt(scope, DIGEST, REFUSALS, effect)).rejects.toMatchObject({
+    code: 'state-conflict',
+    details: { undecided: true },
+  });
+  expect(count.begun).toBe(0);
+});
