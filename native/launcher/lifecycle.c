@@ -104,10 +104,10 @@ static void ended(struct object *object)
 	object->state = OBJECT_ENDED;
 	cgroup_unwatch(object);
 	object_tell(object, WAITS_KILL, tell_done);
-	if (object->failure.code)
-		lifecycle_remove(object);
-	else
+	if (!object->failure.code)
 		tell_exited(object);
+	if (object->failure.code || object_is_awaited(object, WAITS_RELEASE))
+		lifecycle_remove(object);
 }
 
 void lifecycle_check(struct object *object)
@@ -264,7 +264,7 @@ void lifecycle_release(struct origin origin, const struct dsec_msg_release *mess
 		lifecycle_check(object);
 	if (object && !object->pid && object->place_count == 0)
 		object->state = OBJECT_ENDED;
-	if (!object || object->state != OBJECT_ENDED) {
+	if (!object || (object->state != OBJECT_ENDED && !object_is_awaited(object, WAITS_KILL))) {
 		link_fail(origin, &failure);
 		return;
 	}
@@ -273,7 +273,8 @@ void lifecycle_release(struct origin origin, const struct dsec_msg_release *mess
 		link_fail(origin, &failure);
 		return;
 	}
-	lifecycle_remove(object);
+	if (object->state == OBJECT_ENDED)
+		lifecycle_remove(object);
 }
 
 void lifecycle_removed(struct object *object, const struct failure *failure)

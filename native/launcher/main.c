@@ -12,6 +12,7 @@
 #include "lifecycle.h"
 #include "link.h"
 #include "loop.h"
+#include "pools.h"
 #include "requests.h"
 
 int main(int argc, char **argv)
@@ -30,6 +31,8 @@ int main(int argc, char **argv)
 		err = link_init(request_handle);
 	if (!err)
 		err = loop_run();
+	if (!err)
+		pools_remove();
 	if (err)
 		fprintf(stderr, "launcher: %s\n", strerror(-err));
 	return err ? 1 : 0;

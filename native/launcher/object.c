@@ -126,6 +126,15 @@ int object_await(struct object *object, enum waiter_kind kind, struct origin ori
 	return 0;
 }
 
+bool object_is_awaited(const struct object *object, enum waiter_kind kind)
+{
+	for (int i = 0; i < object->waiter_count; i++) {
+		if (object->waiters[i].kind == kind)
+			return true;
+	}
+	return false;
+}
+
 void object_tell(struct object *object, enum waiter_kind kind,
 		 void (*tell)(const struct object *object, struct origin origin))
 {

@@ -86,6 +86,7 @@ const struct place *object_place(const struct object *object, const struct hiera
 
 /* Returns -EAGAIN when too many wait already. */
 int object_await(struct object *object, enum waiter_kind kind, struct origin origin);
+bool object_is_awaited(const struct object *object, enum waiter_kind kind);
 /* Takes the waiters of a kind off, calling `tell` for each. */
 void object_tell(struct object *object, enum waiter_kind kind,
 		 void (*tell)(const struct object *object, struct origin origin));

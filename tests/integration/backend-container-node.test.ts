@@ -219,6 +219,20 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
       expect(await world.leftovers()).toEqual([]);
     });
 
+    it('in peace leaves no cgroup, unless a sandbox is in it', async () => {
+      const [one, two] = [await start(), await start()];
+      await world.backend.stop(one.key);
+      await world.killLauncher('SIGTERM');
+      const left = cgroupDirectories(world.edgeId).flatMap((path) => readdirSync(path));
+      expect(left).not.toContain(`pool-${one.plan.slot}`);
+      expect(await two.sh('echo on')).toBe('on\n');
+      await world.startLauncher();
+      await world.backend.stop(two.key);
+      await world.killLauncher('SIGTERM');
+      expect(cgroupDirectories(world.edgeId)).toEqual([]);
+      expect(await world.leftovers()).toEqual([]);
+    });
+
     it('makes calls unavailable, and a stop late', async () => {
       const { key } = await start();
       await world.killLauncher();

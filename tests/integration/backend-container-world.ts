@@ -56,8 +56,8 @@ export interface BackendWorld extends BackendHarness {
   readonly edgeId: EdgeId;
   /** Starts a launcher again after its end. */
   startLauncher(env?: Record<string, string>): Promise<StartedLauncher>;
-  /** Ends the present launcher at once, as a crash would. */
-  killLauncher(): Promise<void>;
+  /** Ends the present launcher: at once, as a crash would, unless told otherwise. */
+  killLauncher(signal?: NodeJS.Signals): Promise<void>;
   open(options?: Partial<ContainerBackendOptions>): Promise<Backend>;
 }
 
@@ -91,10 +91,10 @@ export async function openBackendWorld(shared: SharedStore): Promise<BackendWorl
     opened.push(backend);
     return backend;
   };
-  const killLauncher = async () => {
+  const killLauncher = async (signal: NodeJS.Signals = 'SIGKILL') => {
     const pid = launcher?.pid;
     if (pid === undefined || !existsSync(`/proc/${pid}`)) return;
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
     await until('the launcher has ended', () => !isAlive(pid) || undefined);
   };
 

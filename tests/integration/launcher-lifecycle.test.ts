@@ -83,6 +83,25 @@ describe.runIf(canMount)('the life of sandboxes (needs root)', () => {
     await client.release(key);
   });
 
+  it('releases with the kill that was asked for before', async () => {
+    const { client, exited } = launcher;
+    for (const generation of [1, 2]) {
+      const which = { name: 'box', generation };
+      const spawned = client.spawn(specOf(which));
+      // Once it runs, and while it is still being made.
+      if (generation === 1) await spawned;
+      await Promise.all([
+        spawned.catch(() => {}),
+        client.kill(which),
+        client.release(which),
+        client.release(which),
+      ]);
+      expect(await client.listObjects()).toEqual([]);
+      expect(world.leftovers()).toEqual([]);
+    }
+    expect(exited[0]).toEqual({ name: 'box', generation: 1, signal: SIGKILL, oomKilled: false });
+  });
+
   it('answers what is repeated as it did before', async () => {
     const { client } = launcher;
     const [first, second] = await Promise.all([client.spawn(specOf()), client.spawn(specOf())]);

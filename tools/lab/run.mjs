@@ -25,6 +25,8 @@ the guest died before the command ran, with ${EXIT.died} when it died while it r
 
 /** Where `tools/test.mjs` listens. */
 const EVENTS_FD = 3;
+/** Of the launcher's tests, below native/. */
+const TEST_PROGRAMS = ['build/launcher_pid1', 'build/launcher_pinned'];
 const TIMEOUTS_S = { command: 600, suite: 600, shell: 86_400 };
 
 /** What was asked for; throws on anything else. @param {string[]} args */
@@ -71,7 +73,7 @@ async function main(options, signal) {
   const tell = (/** @type {string} */ what, /** @type {number} */ ms, more = '') => {
     if (options.timing) process.stderr.write(`lab: ${what.padEnd(24)}${seconds(ms)}${more}\n`);
   };
-  if (options.kind === 'suite') await buildPackages();
+  if (options.kind === 'suite') await buildAll();
   const lab = await prepareLab((name, made) => {
     if (!made.reused) tell(`made: ${name}`, made.tookMs);
   });
@@ -101,12 +103,14 @@ async function main(options, signal) {
   return result.code;
 }
 
-/** The suite runs the compiled packages. */
-async function buildPackages() {
+/** The suite runs the compiled packages and programs: the guest has no compiler. */
+async function buildAll() {
+  const limits = { cwd: REPOSITORY, timeoutMs: TIMEOUTS_S.command * 1000 };
   const compiler = 'node_modules/typescript/bin/tsc';
-  const timeoutMs = TIMEOUTS_S.command * 1000;
-  const built = await run(process.execPath, [compiler, '-b'], { cwd: REPOSITORY, timeoutMs });
-  if (built.code !== 0) throw new Error(`the packages do not compile:\n${built.tail}`);
+  const packages = await run(process.execPath, [compiler, '-b'], limits);
+  if (packages.code !== 0) throw new Error(`the packages do not compile:\n${packages.tail}`);
+  const programs = await run('make', ['-C', 'native', '-s', 'all', ...TEST_PROGRAMS], limits);
+  if (programs.code !== 0) throw new Error(`the programs do not compile:\n${programs.tail}`);
 }
 
 /**

@@ -55,8 +55,8 @@ export async function destroyObject(
   for (;;) {
     try {
       const client = await context.link.client(limit);
-      await client.kill(key, limit);
-      await client.release(key, limit);
+      // Sent together: the launcher releases it as soon as it has ended.
+      await Promise.all([client.kill(key, limit), client.release(key, limit)]);
       return;
     } catch (thrown) {
       signal?.throwIfAborted();

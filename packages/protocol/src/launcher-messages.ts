@@ -302,8 +302,8 @@ const Adopt = message('adopt', {
 const Kill = message('kill', objectKey);
 
 /**
- * Removes all that bears the name of a dead object, known or not. `done` means that nothing is left;
- * `state-conflict`, that it runs.
+ * Removes all that bears the name of a dead object, known or not, or of one whose kill is under way once
+ * it has ended. `done` means that nothing is left; `state-conflict`, that it runs.
  */
 const Release = message('release', objectKey);
 
