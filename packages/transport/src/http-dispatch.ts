@@ -15,7 +15,7 @@ import { sendAnswer } from './http-answer.ts';
 import { failureOf } from './http-errors.ts';
 import { hasBody } from './http-guard.ts';
 import type { Authorizer, Call, RequestFacts } from './http-routes.ts';
-import { TRACEPARENT_HEADER, traceparentOf } from './trace.ts';
+import { REQUEST_ID_HEADER, TRACEPARENT_HEADER, traceparentOf } from './trace.ts';
 import type { WebSocketChannel } from './websocket-channel.ts';
 import type { WebSocketUpgrades } from './websocket-upgrade.ts';
 
@@ -72,7 +72,10 @@ export async function dispatch<Principal>(
   if (route.reply.kind !== 'socket') {
     return sendAnswer(reply, route, await handler(input, call));
   }
-  const channel = await parts.upgrades.accept(request.raw, reply.raw);
+  const channel = await parts.upgrades.accept(request.raw, reply.raw, {
+    [REQUEST_ID_HEADER]: facts.requestId,
+    [TRACEPARENT_HEADER]: facts.traceparent,
+  });
   reply.hijack();
   try {
     await handler(input, call, channel);

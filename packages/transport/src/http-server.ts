@@ -12,7 +12,7 @@ import { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
 import { createRawServer, type ListenAddress, listen, loopbackHosts } from './http-listener.ts';
 import type { AnsweredRequest, Authorizer, RouteHandlers, RouteTable } from './http-routes.ts';
 import { lingerAfter, watchStalls } from './http-stalls.ts';
-import { REQUEST_ID_HEADER, requestIdOf } from './trace.ts';
+import { REQUEST_ID_HEADER, requestIdOf, TRACEPARENT_HEADER, traceparentOf } from './trace.ts';
 import { createWebSocketUpgrades, type WebSocketUpgrades } from './websocket-upgrade.ts';
 
 export interface HttpServerOptions<Table extends RouteTable, Principal> {
@@ -118,8 +118,12 @@ function addHooks<Table extends RouteTable, Principal>(
   };
   app.addHook('onRequest', async (request, reply) => {
     records.begin(request, reply);
+    // From here on every request has one.
+    const traceparent = traceparentOf(request.headers[TRACEPARENT_HEADER]);
+    request.headers[TRACEPARENT_HEADER] = traceparent;
     void reply.headers({
       [REQUEST_ID_HEADER]: request.id,
+      [TRACEPARENT_HEADER]: traceparent,
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     });

@@ -15,8 +15,15 @@ import {
  * @fastify/websocket).
  */
 export interface WebSocketUpgrades {
-  /** Takes the connection of a request over. `invalid-argument` when the request did not ask for that. */
-  accept(request: IncomingMessage, response: ServerResponse): Promise<WebSocketChannel>;
+  /**
+   * Takes the connection of a request over and says `headers` in the answer. `invalid-argument` when the
+   * request did not ask for that.
+   */
+  accept(
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<WebSocketChannel>;
   /** Closes every channel with this error. */
   closeAll(error: DsecError): Promise<void>;
   /** Cuts every connection that has asked for an upgrade. */
@@ -35,9 +42,15 @@ export function createWebSocketUpgrades(
     maxPayload: limits.messageBytesMax,
   });
   const requests = new WeakMap<IncomingMessage, { socket: Duplex; head: Buffer }>();
+  const answers = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>();
   const channels = new Set<WebSocketChannel>();
   const sockets = new Set<Duplex>();
 
+  upgrader.on('headers', (lines, request) => {
+    for (const [name, value] of Object.entries(answers.get(request) ?? {})) {
+      lines.push(`${name}: ${value}`);
+    }
+  });
   server.on('upgrade', (request, socket, head) => {
     requests.set(request, { socket, head });
     sockets.add(socket);
@@ -51,7 +64,7 @@ export function createWebSocketUpgrades(
   });
 
   return {
-    async accept(request, response) {
+    async accept(request, response, headers) {
       const waiting = requests.get(request);
       if (waiting === undefined || request.headers.upgrade?.toLowerCase() !== 'websocket') {
         throw new DsecError('invalid-argument', 'this operation is a WebSocket');
@@ -59,6 +72,7 @@ export function createWebSocketUpgrades(
       const { socket, head } = waiting;
       if (socket.destroyed) throw new DsecError('cancelled', 'the caller is gone');
       response.detachSocket(socket as Socket);
+      answers.set(request, headers);
       return new Promise((resolve, reject) => {
         socket.once('close', () => reject(new DsecError('cancelled', 'the caller is gone')));
         upgrader.handleUpgrade(request, socket, head, (webSocket) => {

@@ -22,6 +22,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 describe('HTTP server', () => {
   it('serves typed routes, and tells who asked for what', async () => {
+    const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
     const { baseUrl } = await startServer({
       echo: async ({ params, query, body }, call) => ({
         text: `${params.id} ${body.text.repeat(query.times ?? 1)} ${call.principal} ${call.idempotencyKey}`,
@@ -29,15 +30,29 @@ describe('HTTP server', () => {
     });
     const reply = await ask(baseUrl, '/v1/things/abc/echo?times=2', {
       method: 'POST',
-      headers: { ...JSON_TYPE, 'idempotency-key': 'key-1', 'x-request-id': 'req-1' },
+      headers: { ...JSON_TYPE, 'idempotency-key': 'key-1', 'x-request-id': 'req-1', traceparent },
       body: '{"text":"ab"}',
     });
     expect(reply).toMatchObject({ status: 201, body: { text: 'abc abab tester key-1' } });
     expect(reply.headers).toMatchObject({
-      'x-request-id': 'req-1',
+      ...{ 'x-request-id': 'req-1', traceparent },
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     });
+  });
+
+  it('names request and trace in every answer, as the handler sees them', async () => {
+    const seen: unknown[] = [];
+    const { baseUrl } = await startServer({
+      show: async (_, { requestId, traceparent }) => {
+        seen.push([requestId, traceparent]);
+        throw new DsecError('not-found', 'no such thing');
+      },
+    });
+    const { headers } = await ask(baseUrl, '/v1/things/abc', {});
+    expect(seen).toEqual([[headers['x-request-id'], headers.traceparent]]);
+    const nowhere = await ask(baseUrl, '/nowhere', { headers: { traceparent: 'none' } });
+    expect(nowhere.headers.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
   });
 
   it('gives authorization the request as it was sent, with the digest of its JSON', async () => {

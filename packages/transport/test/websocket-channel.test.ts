@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { DsecError, KIB, MIB } from '@dsec/std';
 import { afterEach, describe, expect, it } from 'vitest';
-import { WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import {
   connectWebSocket,
   WEBSOCKET_LIMITS,
@@ -205,6 +206,16 @@ describe('WebSocket connection', () => {
     await expect(connect({ headers: { origin: 'https://evil.example' } })).rejects.toMatchObject({
       code: 'permission-denied',
     });
+  });
+
+  it('is named in the answer to its request', async () => {
+    const { baseUrl } = await serve();
+    const url = `${baseUrl.replace('http', 'ws')}/v1/things/abc/socket`;
+    const socket = new WebSocket(url, { headers: { 'x-request-id': 'req-1' } });
+    const [{ headers }] = await once(socket, 'upgrade');
+    expect(headers['x-request-id']).toBe('req-1');
+    expect(headers.traceparent).toMatch(/^00-/);
+    socket.terminate();
   });
 
   it('works over a unix socket', async () => {
