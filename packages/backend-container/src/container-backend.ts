@@ -1,5 +1,4 @@
 import { realpathSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join, relative } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Backend, BackendReport, SandboxKey } from '@dsec/backend';
@@ -12,6 +11,7 @@ import {
   type EdgeId,
   systemClock,
 } from '@dsec/std';
+import { connectUnix } from '@dsec/transport';
 import { exitOf } from './exit-reason.ts';
 import { connectLauncher, type ExitedObject } from './launcher-client.ts';
 import { type LauncherLink, openLauncherLink } from './launcher-link.ts';
@@ -34,7 +34,7 @@ import type { UpperDriver } from './upper-choice.ts';
 import { createViewFiles } from './view-files.ts';
 
 export interface ContainerBackendOptions {
-  /** Of the edge: absolute, mode 0700, short enough for the names of sockets below it. */
+  /** Of the edge: absolute, mode 0700. */
   readonly stateRoot: string;
   readonly edgeId: EdgeId;
   /** Of the edge's journal: the launcher obeys the newest alone. */
@@ -53,9 +53,6 @@ export interface ContainerBackendOptions {
 }
 
 const UNUSED_LAYERS_MAX = 256;
-/** Of `sun_path`, with its end. */
-const SOCKET_PATH_BYTES = 108;
-const OBJECT_ID_BYTES_MAX = 51;
 
 /**
  * Sandboxes as containers of this node, made by its launcher. Connects in the background: until there is
@@ -65,7 +62,7 @@ const OBJECT_ID_BYTES_MAX = 51;
 export async function openContainerBackend(options: ContainerBackendOptions): Promise<Backend> {
   const { clock = systemClock } = options;
   const stateRoot = realpathSync(options.stateRoot);
-  checkPaths(stateRoot, options.layerStore);
+  checkStore(stateRoot, options.layerStore);
   const node = probeNode(options.edgeId, options.upperDrivers);
   const copies = await openNodeCopies(options.layerStore, join(stateRoot, 'node'));
   const views = createViewFiles(stateRoot);
@@ -120,14 +117,7 @@ function backendOf(context: BackendContext): Backend {
   };
 }
 
-function checkPaths(stateRoot: string, store: LayerStore): void {
-  const longest = Buffer.byteLength(join(stateRoot, 'run/sb/.sock')) + OBJECT_ID_BYTES_MAX + 1;
-  if (longest > SOCKET_PATH_BYTES) {
-    throw new DsecError(
-      'invalid-argument',
-      `${stateRoot} is too long by ${longest - SOCKET_PATH_BYTES} bytes for sockets below it`,
-    );
-  }
+function checkStore(stateRoot: string, store: LayerStore): void {
   const inside = relative(stateRoot, realpathSync(store.root));
   if (inside.startsWith('..')) {
     throw new DsecError(
@@ -194,7 +184,7 @@ async function dial(
   if (!context.lives.has(objectId(key))) {
     throw new DsecError('not-found', `no sandbox ${objectId(key)} is here`);
   }
-  const socket = connect({ path: join(context.stateRoot, socketPath(key)), allowHalfOpen: true });
+  const socket = connectUnix(join(context.stateRoot, socketPath(key)));
   return new Promise<Duplex>((resolve, reject) => {
     const settle = (error: DsecError | undefined) => {
       signal?.removeEventListener('abort', onAbort);

@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { LAUNCHER_FRAMES, type LauncherFrame, NONCE_BYTES, type SpawnFields } from '@dsec/protocol';
 import {
   asDsecError,
@@ -8,7 +7,7 @@ import {
   type Random,
   systemRandom,
 } from '@dsec/std';
-import { createFramedChannel, type FramedChannel } from '@dsec/transport';
+import { connectUnix, createFramedChannel, type FramedChannel } from '@dsec/transport';
 
 type FieldsOf<T extends LauncherFrame['type']> = Extract<LauncherFrame, { type: T }>['fields'];
 type RequestType =
@@ -87,7 +86,7 @@ type Channel = FramedChannel<LauncherFrame>;
  * Connects and says hello. `unavailable` when nobody listens; `conflict` when a newer edge has taken over.
  */
 export async function connectLauncher(options: LauncherClientOptions): Promise<LauncherClient> {
-  const socket = connect(options.socketPath);
+  const socket = connectUnix(options.socketPath);
   const channel = createFramedChannel(socket, { protocol: LAUNCHER_FRAMES, side: 'client' });
   const limits = [AbortSignal.timeout(HELLO_TIMEOUT_MS), options.signal].filter(
     (s) => s !== undefined,

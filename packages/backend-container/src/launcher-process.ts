@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DsecError, type EdgeId, SECOND_MS, systemClock } from '@dsec/std';
+import { connectUnix } from '@dsec/transport';
 import { launcherCgroups } from './cgroup-layout.ts';
 
 export interface LauncherProcessOptions {
@@ -80,7 +80,7 @@ function launch({
 
 function listens(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(socketPath);
+    const socket = connectUnix(socketPath);
     socket.once('connect', () => {
       socket.destroy();
       resolve(true);

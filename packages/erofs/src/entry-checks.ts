@@ -174,11 +174,7 @@ export function createImportBudget(limits: BuilderLimits): ImportBudget {
 }
 
 /** The xattrs that are kept, and what they take. */
-function sortXattrs(
-  path: ByteString,
-  kind: FileKind,
-  xattrs: ReadonlyMap<ByteString, Uint8Array>,
-) {
+function sortXattrs(path: ByteString, kind: FileKind, xattrs: ReadonlyMap<ByteString, Uint8Array>) {
   let dropped = 0;
   const kept: [ByteString, Uint8Array][] = [];
   let inodeBytes = 0;

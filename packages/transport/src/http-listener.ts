@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { DsecError } from '@dsec/std';
 import { parserFailure, rawResponse } from './http-errors.ts';
 import type { HttpServerLimits } from './http-limits.ts';
+import { SOCKET_PATH_BYTES_MAX } from './unix-socket.ts';
 
 export type ListenAddress =
   | { readonly host: string; readonly port: number }
@@ -15,8 +16,6 @@ export type ListenAddress =
 const CHECK_EVERY_MS = 1000;
 /** TCP keep-alive: finds peers that are gone although nothing is to be sent to them. */
 const KEEP_ALIVE_DELAY_MS = 30_000;
-/** `sun_path` of unix(7), without the NUL at its end. */
-const SOCKET_PATH_BYTES_MAX = 107;
 const STAGE_PREFIX = '.s-';
 /** What a staged socket's path may have more than its final one: `.s-XXXXXX/s` for an empty name. */
 const STAGED_BYTES = STAGE_PREFIX.length + 8;

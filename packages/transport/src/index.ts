@@ -17,6 +17,7 @@ export { createHttpServer, type HttpServer, type HttpServerOptions } from './htt
 export * from './route-client.ts';
 export { newStreamId, newTicketClaims, signTicket, type TicketRequest } from './ticket.ts';
 export * from './ticket-verifier.ts';
+export { connectUnix, SOCKET_PATH_BYTES_MAX } from './unix-socket.ts';
 export * from './websocket-channel.ts';
 export { connectWebSocket, type WebSocketConnectOptions } from './websocket-client.ts';
 export * from './websocket-codes.ts';
