@@ -119,8 +119,8 @@ function compose(
   const closing = new AbortController();
   const table = openSandboxTable(journal);
   const events = openEventLog(journal, clock);
-  const idempotency = openIdempotency(journal, clock);
   const wheel = createTimerWheel(clock);
+  const idempotency = openIdempotency(journal, { ...clock, bootMs: wheel.nowMs });
   const slotsMax = Math.min(report.slotsMax, options.admission?.slotsMax ?? Infinity);
   const limits = { ...ADMISSION_DEFAULTS, ...options.admission, slotsMax };
   const admission = createAdmission(limits, options.probe, clock);

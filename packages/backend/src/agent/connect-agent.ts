@@ -74,6 +74,9 @@ async function receiveWelcome(
   }
 }
 
+/** One for all: each of its own would cost a stack trace. */
+const GREETED = new DsecError('cancelled', 'the agent has said hello');
+
 function startHelloTimer(clock: Clock, ms: number, caller: AbortSignal | undefined) {
   const stop = new AbortController();
   const hello = new AbortController();
@@ -88,7 +91,7 @@ function startHelloTimer(clock: Clock, ms: number, caller: AbortSignal | undefin
     signal: hello.signal,
     stop() {
       caller?.removeEventListener('abort', onAbort);
-      stop.abort(new DsecError('cancelled', 'the agent has said hello'));
+      stop.abort(GREETED);
     },
   };
 }

@@ -58,6 +58,8 @@ interface Kept {
 }
 
 const closedError = () => new DsecError('cancelled', 'the edge closes');
+/** One for all: each of its own would cost a stack trace. */
+const SANDBOX_ENDED = new DsecError('agent-lost', 'the sandbox has ended');
 
 export function createAgents(options: AgentsOptions): Agents {
   const kept = new Map<string, Kept>();
@@ -98,8 +100,7 @@ export function createAgents(options: AgentsOptions): Agents {
     onLink: (listener) => void listeners.push(listener),
     drop(key) {
       const sandbox = kept.get(nameOf(key));
-      if (sandbox !== undefined)
-        close(sandbox, new DsecError('agent-lost', 'the sandbox has ended'));
+      if (sandbox !== undefined) close(sandbox, SANDBOX_ENDED);
     },
     close() {
       isClosed = true;

@@ -5,14 +5,7 @@
  */
 import type { AgentLink, StreamFrame, StreamSink } from '@dsec/backend';
 import type { ExecExit, ExecExitFields } from '@dsec/protocol';
-import {
-  asDsecError,
-  type Clock,
-  DsecError,
-  type ErrorCode,
-  type SandboxId,
-  toErrorBody,
-} from '@dsec/std';
+import { asDsecError, type Clock, DsecError, type ErrorCode, toErrorBody } from '@dsec/std';
 import { createReceiveCredit } from '@dsec/transport';
 import { crashPoint } from '../crash-point.ts';
 import type { Journal } from '../journal/database.ts';
@@ -22,6 +15,7 @@ import type { SandboxEntry } from '../sandboxes.ts';
 import type { Agents } from './agents.ts';
 import type { Attachment, Command, OutputChannel } from './command.ts';
 import { sendInputEnd } from './command-input.ts';
+import type { ExitAcks } from './exit-acks.ts';
 import { EXEC_WINDOW_BYTES, startFieldsOf } from './settled-spec.ts';
 
 export interface LifeContext {
@@ -32,8 +26,12 @@ export interface LifeContext {
   readonly clock: Clock;
   /** Kills by the sandbox's memory limit so far. */
   readonly oomKills: (entry: SandboxEntry) => Promise<number>;
+  /** In the transaction that makes its end durable. */
+  readonly onEnding: (command: Command, outcome: ExecOutcome) => void;
   /** It has ended and is durable. */
   readonly onEnded: (command: Command) => void;
+  /** Tells agents what they may forget. */
+  readonly exitAcks: ExitAcks;
 }
 
 const RETRY_MS = 250;
@@ -341,17 +339,19 @@ function settleWith(context: LifeContext, command: Command, result: Result): voi
     return;
   }
   crashPoint('exec.after-exit');
-  forget(command);
+  forget(context, command);
   context.onEnded(command);
   command.changes.wakeAll();
 }
 
 /** The end and its event are there together, or not at all. */
-function endRow({ journal, table, events }: LifeContext, command: Command, outcome: ExecOutcome) {
+function endRow(context: LifeContext, command: Command, outcome: ExecOutcome): void {
+  const { journal, table, events, onEnding } = context;
   const { row, entry } = command;
   const { project, principal, job } = entry;
   journal.transaction(() => {
     if (!table.end(row.id, outcome)) return;
+    onEnding(command, outcome);
     events.append({
       type: 'exec-exit',
       ...{ project, principal, sandbox: entry.id, exec: row.id },
@@ -361,26 +361,11 @@ function endRow({ journal, table, events }: LifeContext, command: Command, outco
   });
 }
 
-/** The agent need not remember the command any more. What does not arrive is said by `forgetEnded`. */
-function forget(command: Command): void {
+/** The agent need not remember the command any more. */
+function forget({ exitAcks }: LifeContext, command: Command): void {
   const { attachment, row } = command;
   command.attachment = undefined;
   if (attachment === undefined) return;
-  const { stream } = attachment;
-  void stream.send('exec-exit-ack', { execId: row.id }).catch(() => {});
-  stream.leave();
-  crashPoint('exec.after-ack');
-}
-
-/** Commands whose end the agent may not have been told of when a link was lost or an edge died. */
-const UNTOLD_MAX = 256;
-
-/** Tells an agent, on a new link, which commands it may forget. It ignores what it does not know. */
-export function forgetEnded(table: ExecTable, link: AgentLink, sandbox: SandboxId): void {
-  const ended = table.newestEnded(sandbox, UNTOLD_MAX);
-  if (ended.length === 0) return;
-  const nobody = { frame: () => {}, failed: () => {}, inputCredit: () => {} };
-  const stream = link.openSink(nobody);
-  for (const execId of ended) void stream.send('exec-exit-ack', { execId }).catch(() => {});
-  stream.leave();
+  attachment.stream.leave();
+  exitAcks.add(attachment.stream, row.id);
 }

@@ -12,13 +12,8 @@ import type { ExecOutcome, ExecRow, ExecTable } from '../journal/exec-table.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import type { Agents } from './agents.ts';
 import type { Command } from './command.ts';
-import {
-  attachCommand,
-  forgetEnded,
-  type LifeContext,
-  loseCommand,
-  startCommand,
-} from './command-life.ts';
+import { attachCommand, type LifeContext, loseCommand, startCommand } from './command-life.ts';
+import { createExitAcks, forgetEnded } from './exit-acks.ts';
 import { keptOnDisk, newSpool, openEndedSpool, openSpool, type Spool } from './spool.ts';
 import {
   createSpoolBudget,
@@ -129,11 +124,15 @@ export function createCommands(options: CommandsOptions): Commands {
 function contextOf({ options, active, bySandbox, oomKillsSeen }: Roll): LifeContext {
   const { agents, table, journal, events, clock, sandboxes } = options;
   return {
-    ...{ agents, table, journal, events, clock },
+    ...{ agents, table, journal, events, clock, exitAcks: createExitAcks(clock) },
     async oomKills(entry) {
       const count = await options.oomKills(entry);
       oomKillsSeen.set(entry.id, count);
       return count;
+    },
+    onEnding({ entry }, { state }) {
+      const isListed = sandboxes.find(entry.id) !== undefined;
+      if (state === 'exited' && isListed) sandboxes.noteFirstCommand(entry);
     },
     onEnded({ row, entry, outcome }) {
       const command = active.get(row.id);
@@ -142,7 +141,6 @@ function contextOf({ options, active, bySandbox, oomKillsSeen }: Roll): LifeCont
       if (command !== undefined) others?.delete(command);
       if (others?.size === 0) bySandbox.delete(entry.id);
       command?.release();
-      if (outcome?.state === 'exited') sandboxes.noteFirstCommand(entry);
       const { session } = row.spec;
       if (session !== undefined && outcome?.error?.code === 'not-found') {
         options.onSessionGone(session);

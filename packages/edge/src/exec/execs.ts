@@ -76,7 +76,7 @@ export interface Execs {
 }
 
 export function createExecs(options: ExecsOptions): Execs {
-  const { sandboxes, commands, table, clock, idempotency } = options;
+  const { sandboxes, commands, table, idempotency } = options;
 
   const aliveOf = (entry: SandboxEntry, id: ExecId): Command => {
     const { alive } = commands.find(entry, id);
@@ -96,7 +96,7 @@ export function createExecs(options: ExecsOptions): Execs {
     async get(entry, id, { waitMs = 0 }, { signal }) {
       const { alive, row } = commands.find(entry, id);
       if (alive === undefined) return viewOfRow(row);
-      if (waitMs > 0) await waitForEnd(alive, clock, waitMs, signal);
+      if (waitMs > 0) await waitForEnd(alive, waitMs, signal);
       return viewOfCommand(alive);
     },
     list(entry, { limit = PAGE_LIMIT_DEFAULT, cursor }) {
@@ -167,7 +167,7 @@ async function startExec(
   });
   const found = commands.find(entry, id as ExecId);
   if (found.alive !== undefined && (request.waitMs ?? 0) > 0) {
-    await waitForEnd(found.alive, clock, request.waitMs ?? 0, signal);
+    await waitForEnd(found.alive, request.waitMs ?? 0, signal);
   }
   const exec = found.alive === undefined ? viewOfRow(found.row) : viewOfCommand(found.alive);
   const isAnswer = request.waitMs !== undefined && exec.stdout.ended && exec.stderr.ended;
@@ -212,31 +212,24 @@ function checkSession({ sessions }: ExecsOptions, entry: SandboxEntry, id: strin
   throw new DsecError('not-found', `there is no open session ${id} in the sandbox`);
 }
 
-/** Ends a wait. One for all, as a reason of its own would cost each command a stack trace. */
-const ENOUGH = new DsecError('cancelled', 'nobody waits any more');
-
 /** Resolves when the command has ended or the time is up. Rejects with the signal's error. */
-async function waitForEnd(
-  command: Command,
-  clock: Clock,
-  waitMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const stop = new AbortController();
-  const onAbort = () => stop.abort(abortError(signal));
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort, { once: true });
-  clock.sleep(waitMs, stop.signal).then(
-    () => stop.abort(ENOUGH),
-    () => {},
-  );
-  try {
-    while (command.outcome === undefined && !stop.signal.aborted) {
-      await command.changes.wait(stop.signal).catch(() => {});
-    }
-    if (signal.aborted) throw abortError(signal);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    stop.abort(ENOUGH);
-  }
+function waitForEnd(command: Command, waitMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let leave = () => {};
+    const settle = (how: () => void) => {
+      leave();
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      how();
+    };
+    const look = () => {
+      if (command.outcome !== undefined) settle(resolve);
+      else leave = command.changes.once(look);
+    };
+    const onAbort = () => settle(() => reject(abortError(signal)));
+    const timer = setTimeout(() => settle(resolve), waitMs);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    look();
+  });
 }

@@ -4,6 +4,8 @@ import { abortError } from '@dsec/transport';
 export interface Wakers {
   /** Resolves at the next `wakeAll`. Rejects with the signal's error. */
   wait(signal?: AbortSignal): Promise<void>;
+  /** Calls `fn` at the next `wakeAll`, unless the function that is returned is called before. */
+  once(fn: () => void): () => void;
   wakeAll(): void;
 }
 
@@ -24,6 +26,12 @@ export function createWakers(): Wakers {
         waiting.add(wake);
         signal?.addEventListener('abort', onAbort, { once: true });
       }),
+    once(fn) {
+      // The same function may wait twice.
+      const wake = () => fn();
+      waiting.add(wake);
+      return () => void waiting.delete(wake);
+    },
     wakeAll() {
       if (waiting.size === 0) return;
       const woken = waiting;

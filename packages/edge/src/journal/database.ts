@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { tryLockFile } from '@dsec/linux';
 import { type Clock, DsecError, type ErrorCode, MIB, type Random, readBootId } from '@dsec/std';
 import Database from 'better-sqlite3';
+import { createCheckpoints } from './checkpoints.ts';
 import { type JournalTable, migrate } from './schema.ts';
 
 export interface Journal {
@@ -69,7 +70,7 @@ export function openJournal(stateRoot: string, options: JournalOptions): Journal
     closeSync(openSync(path, 'a', 0o600));
     const db = new Database(path);
     try {
-      return prepare(db, lock, options);
+      return prepare(db, path, lock, options);
     } catch (thrown) {
       db.close();
       throw thrown;
@@ -88,7 +89,14 @@ function lockRoot(stateRoot: string): number {
   throw new DsecError('conflict', `another edge runs on ${stateRoot}`);
 }
 
-function prepare(db: Database.Database, lock: number, options: JournalOptions): Journal {
+function prepare(
+  db: Database.Database,
+  path: string,
+  lock: number,
+  options: JournalOptions,
+): Journal {
+  // Nobody else opens it, as the lock says: no locks of SQLite's own, and no memory that is shared.
+  db.pragma('locking_mode = EXCLUSIVE');
   db.transaction(() => checkOwner(db)).deferred();
   if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal') {
     throw new DsecError(
@@ -109,10 +117,13 @@ function prepare(db: Database.Database, lock: number, options: JournalOptions): 
     })
     .immediate();
   db.pragma('synchronous = NORMAL');
+  db.pragma('wal_autocheckpoint = 0');
+  const checkpoints = createCheckpoints(db, `${path}-wal`, options.clock);
   return {
     ...{ db, id, epoch, bootId },
-    ...createTransactions(db),
+    ...createTransactions(db, checkpoints.committed),
     close() {
+      checkpoints.close();
       db.close();
       closeSync(lock);
     },
@@ -137,7 +148,10 @@ function beginEpoch(db: Database.Database, bootId: string, { clock, random }: Jo
 }
 
 /** Cheaper than the library's own, which makes a wrapper and a savepoint for each. */
-function createTransactions(db: Database.Database): Pick<Journal, 'transaction' | 'afterCommit'> {
+function createTransactions(
+  db: Database.Database,
+  onCommit: () => void,
+): Pick<Journal, 'transaction' | 'afterCommit'> {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
@@ -157,6 +171,7 @@ function createTransactions(db: Database.Database): Pick<Journal, 'transaction' 
       }
       const committed = waiting;
       waiting = [];
+      onCommit();
       for (const listener of committed) listener();
       return result;
     },

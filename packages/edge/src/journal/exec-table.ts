@@ -24,9 +24,8 @@ export const EXEC_TABLE: JournalTable = {
       state TEXT,                  -- of a command that has ended; NULL before
       result TEXT,                 -- how it ended; JSON
       has_output INTEGER           -- of a command that has ended: 1 while some is kept
-    ) WITHOUT ROWID;
+    );
     CREATE UNIQUE INDEX execs_of_sandbox ON execs (sandbox, sequence);
-    CREATE INDEX execs_open ON execs (sandbox) WHERE state IS NULL;
     CREATE INDEX execs_with_output ON execs (sandbox, sequence) WHERE has_output = 1`,
   ],
 };
@@ -64,7 +63,7 @@ export interface ExecTable {
   find(sandbox: SandboxId, id: ExecId): ExecRow | undefined;
   /** In the order of start, behind `after`. */
   list(sandbox: SandboxId, after: number, limit: number): ExecRow[];
-  /** Those that have not ended, of all sandboxes. */
+  /** Those that have not ended, of all sandboxes. Reads the whole table, for a start. */
   open(): ExecRow[];
   count(sandbox: SandboxId): number;
   /** The oldest that has ended. */

@@ -22,6 +22,10 @@ export interface Ends {
   finish(sandbox: LiveSandbox): void;
 }
 
+/** Why what is being done with a sandbox gives way. One for all: each of its own would cost a stack trace. */
+const STOPPING = new DsecError('cancelled', 'the sandbox is being stopped');
+const ENDED = new DsecError('cancelled', 'the sandbox has ended');
+
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
 
@@ -45,11 +49,11 @@ export function createEnds(parts: LifecycleParts): Ends {
         parts.registry.change(sandbox, 'stopping', { endReason: reason });
         crashPoint('stop.after-intent');
       }
-      await begin(endings, sandbox, new DsecError('cancelled', 'the sandbox is being stopped'));
+      await begin(endings, sandbox, STOPPING);
     },
     fail: (sandbox, reason, error) => fail(endings, sandbox, reason, error),
     resume(sandbox) {
-      void begin(endings, sandbox, new DsecError('cancelled', 'the sandbox has ended'));
+      void begin(endings, sandbox, ENDED);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** From creation to the end: the service behind the routes of a sandbox's life. */
 import type { SandboxCreate, Ttl } from '@dsec/protocol';
 import { DsecError, isEndState } from '@dsec/std';
+import { startDeadline } from '@dsec/transport';
 import type { OperationContext } from '../operation.ts';
 import type { RequireRunningOptions, SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import { type CreateContext, type CreationOptions, createCreation } from './creation.ts';
@@ -45,8 +46,12 @@ export function createLifecycle(parts: LifecycleParts, options: CreationOptions)
   return {
     create: createCreation(parts, options, { ends, deadlines }),
     async stop({ id }, { signal }) {
-      const patience = AbortSignal.timeout(times.stopWaitMs);
-      await orAborted(ends.stop(registry.get(id), 'stopped'), AbortSignal.any([signal, patience]));
+      const patience = startDeadline(times.stopWaitMs, signal);
+      try {
+        await orAborted(ends.stop(registry.get(id), 'stopped'), patience.signal);
+      } finally {
+        patience.stop();
+      }
     },
     pause: changed(pauses.pause),
     resume: changed(pauses.resume),
