@@ -126,6 +126,7 @@ it('holds little for a caller that takes nothing, cuts it off, and goes on from 
   let taken = '';
   for await (const part of stuck) taken += part;
   const seen = revisionsIn(taken);
+  expect(seen.revisions.length).toBeGreaterThan(0);
   expect(seen.revisions).toEqual(seen.revisions.map((_, i) => i));
 
   const next = open(socketPath, seen.cursor ?? start);
@@ -143,8 +144,8 @@ const MANY = 20_000;
 
 const newEvent = (revision: number) =>
   ({
-    ...{ type: 'sandbox-state', project: 'ours', principal: 'me', state: 'running', revision },
-    sandbox: 'sb-s1-e1-aaaaaaaaaaaaaaaa',
+    ...{ type: 'sandbox-state', project: 'ours', principal: 'me', state: 'running' },
+    ...{ sandbox: 'sb-s1-e1-aaaaaaaaaaaaaaaa', revision },
   }) as NewEvent;
 
 /** The stream as it comes, head and all. */
