@@ -29,7 +29,6 @@ export const IDEMPOTENCY_TABLE: JournalTable = {
       boot_ms INTEGER NOT NULL,
       PRIMARY KEY (scope)
     ) WITHOUT ROWID;
-    CREATE INDEX idempotency_by_age ON idempotency (boot_ms);
     CREATE INDEX idempotency_of_project ON idempotency (project, boot_ms)`,
   ],
 };
@@ -206,10 +205,10 @@ function createProjectQuota({ db, afterCommit }: Journal, clock: Clock) {
      ) AND boot_ms <= ? RETURNING project`,
   );
   const drop = db.prepare('DELETE FROM idempotency WHERE scope = ?');
-  const dropExpired = db.prepare<[number, number], { project: string }>(
+  const dropExpired = db.prepare(
     `DELETE FROM idempotency WHERE scope IN (
-       SELECT scope FROM idempotency WHERE boot_ms <= ? ORDER BY boot_ms LIMIT ?
-     ) RETURNING project`,
+       SELECT scope FROM idempotency WHERE project = ? AND boot_ms <= ? ORDER BY boot_ms LIMIT ?
+     )`,
   );
   const add = (project: string, change: number) => {
     const count = (counts.get(project) ?? 0) + change;
@@ -236,9 +235,14 @@ function createProjectQuota({ db, afterCommit }: Journal, clock: Clock) {
     },
     expire() {
       const oldest = clock.bootMs() - KEY_LIFETIME_MS;
-      const dropped = dropExpired.all(oldest, EXPIRED_AT_ONCE_MAX);
-      for (const { project } of dropped) add(project, -1);
-      return dropped.length;
+      let dropped = 0;
+      for (const project of [...counts.keys()]) {
+        const { changes } = dropExpired.run(project, oldest, EXPIRED_AT_ONCE_MAX - dropped);
+        if (changes > 0) add(project, -changes);
+        dropped += changes;
+        if (dropped === EXPIRED_AT_ONCE_MAX) break;
+      }
+      return dropped;
     },
   };
 }
