@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -14,6 +14,7 @@ import {
   type FrameOf,
 } from '@dsec/protocol';
 import { DsecError, type ErrorCode } from '@dsec/std';
+import { connectUnix } from '@dsec/transport';
 
 const NATIVE = new URL('../../native/build/', import.meta.url).pathname;
 
@@ -181,7 +182,7 @@ function receiveMail(socket: Socket): Mail {
 
 /** Connects, says hello, and waits for the welcome. Throws the error that a refusal says. */
 export async function openLink(path: string, epoch: number): Promise<AetherLink> {
-  const socket = connect(path);
+  const socket = connectUnix(path);
   await new Promise<void>((resolve, reject) =>
     socket.once('connect', resolve).once('error', reject),
   );

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -26,6 +25,7 @@ import {
   systemClock,
   systemRandom,
 } from '@dsec/std';
+import { connectUnix } from '@dsec/transport';
 import { afterAll, beforeAll } from 'vitest';
 import {
   createTicketedClient,
@@ -114,7 +114,7 @@ async function startWorld() {
 }
 
 async function dialSocket(path: string): Promise<Duplex> {
-  const socket = connect({ path, allowHalfOpen: true });
+  const socket = connectUnix(path, { allowHalfOpen: true });
   await new Promise<void>((resolve, reject) =>
     socket.once('connect', resolve).once('error', reject),
   );

@@ -1,5 +1,4 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SandboxKey } from '@dsec/backend';
@@ -29,6 +28,7 @@ import {
   systemClock,
   systemRandom,
 } from '@dsec/std';
+import { connectUnix } from '@dsec/transport';
 import { afterAll, beforeAll } from 'vitest';
 import { type Aether, startAether } from './aether-peer.ts';
 
@@ -176,7 +176,7 @@ export function openTestEdge(
 
 export function dialUnix(path: string): Promise<import('node:net').Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(path);
+    const socket = connectUnix(path);
     socket.once('connect', () => resolve(socket));
     socket.once('error', (cause) => reject(new DsecError('unavailable', 'no agent', { cause })));
   });

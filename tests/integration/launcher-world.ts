@@ -16,7 +16,6 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import {
@@ -37,6 +36,7 @@ import {
   type SpawnFields,
 } from '@dsec/protocol';
 import { type Digest, type DsecError, digestOfHex, MIB } from '@dsec/std';
+import { connectUnix } from '@dsec/transport';
 import { openWorkshop } from './erofs-world.ts';
 
 const PROGRAMS = ['dsec-launcher', 'aether', 'launcher_pid1', 'launcher_pinned'].map(
@@ -98,11 +98,14 @@ export interface SpecOptions {
   readonly pooled?: boolean;
 }
 
+/** In the guest of the lab, whose processor may be an emulated one: counts are small there. */
+export const IN_LAB = process.env.DSEC_LAB === '1';
+
 const bytes = (text: string) => Buffer.from(text);
 
 /** Programs are made once for each run of the tests; the guest of the lab has them from its host. */
 export function buildNative(): void {
-  if (process.env.DSEC_LAB === '1' && PROGRAMS.every((path) => existsSync(join(NATIVE, path)))) {
+  if (IN_LAB && PROGRAMS.every((path) => existsSync(join(NATIVE, path)))) {
     return;
   }
   execFileSync('make', ['-C', NATIVE, '-s', ...PROGRAMS], {
@@ -310,7 +313,7 @@ function sandboxMounts(base: number): MountFields[] {
 }
 
 async function ask(path: string, line: string): Promise<string> {
-  const socket = connect(path);
+  const socket = connectUnix(path);
   socket.end(`${line}\n`);
   let answer = '';
   socket.setEncoding('utf8');

@@ -184,7 +184,7 @@ async function dial(
   if (!context.lives.has(objectId(key))) {
     throw new DsecError('not-found', `no sandbox ${objectId(key)} is here`);
   }
-  const socket = connectUnix(join(context.stateRoot, socketPath(key)));
+  const socket = connectUnix(join(context.stateRoot, socketPath(key)), { allowHalfOpen: true });
   return new Promise<Duplex>((resolve, reject) => {
     const settle = (error: DsecError | undefined) => {
       signal?.removeEventListener('abort', onAbort);

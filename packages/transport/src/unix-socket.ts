@@ -10,8 +10,7 @@ export const SOCKET_PATH_BYTES_MAX = 107;
  * its directory, through a descriptor that is closed again at once. A directory that is not there shows as
  * the socket's `error`, as any other failure.
  */
-export function connectUnix(path: string): Socket {
-  const options = { allowHalfOpen: true } as const;
+export function connectUnix(path: string, options: { allowHalfOpen?: boolean } = {}): Socket {
   if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return connect({ path, ...options });
   const directory = openOrUndefined(dirname(path));
   // The kernel itself says what is wrong with a name in a directory that cannot be opened.
