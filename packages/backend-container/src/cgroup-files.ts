@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SandboxStats } from '@dsec/backend';
@@ -14,6 +15,8 @@ export interface SandboxPlace {
   readonly pid: number;
   readonly startTicks: number;
   readonly upperDriver: UpperDriver;
+  /** What the counter of kills stood at when the sandbox was made. */
+  readonly oomKillsBefore: number;
 }
 
 const gone = (id: string, cause: unknown) =>
@@ -59,6 +62,34 @@ async function memoryPeak(layout: CgroupLayout, place: SandboxPlace): Promise<nu
   );
 }
 
+/**
+ * Kills by the memory limit that its directory has counted: one of version 1 is pooled and counts on for the
+ * next sandbox. Undefined where nothing counts them.
+ */
+function oomKills(
+  layout: CgroupLayout,
+  place: Pick<SandboxPlace, 'id' | 'slot'>,
+): number | undefined {
+  const memory = directoryOf(layout, place, 'memory');
+  if (memory === undefined) return undefined;
+  const file = memory.version === 2 ? 'memory.events' : 'memory.oom_control';
+  return numberOf(readFileSync(join(memory.path, file), 'utf8'), 'oom_kill');
+}
+
+/** What is counted before anything of a sandbox could be killed; 0 where its directory is new. */
+export function oomKillsAtFirst(
+  layout: CgroupLayout,
+  place: Pick<SandboxPlace, 'id' | 'slot'>,
+): number {
+  if (layout.controllers.memory?.version !== 1) return 0;
+  try {
+    return oomKills(layout, place) ?? 0;
+  } catch {
+    // The first sandbox in this slot: its directory is still to be made.
+    return 0;
+  }
+}
+
 async function countProcesses(layout: CgroupLayout, place: SandboxPlace): Promise<number> {
   const pids = directoryOf(layout, place, 'pids');
   if (pids !== undefined) return readNumber(join(pids.path, 'pids.current'));
@@ -93,6 +124,7 @@ export async function readStartTicks(pid: number): Promise<number> {
  */
 export async function readStats(layout: CgroupLayout, place: SandboxPlace): Promise<SandboxStats> {
   try {
+    const kills = oomKills(layout, place);
     const [cpu, memory, peak, pids, upper] = await Promise.all([
       readFile(join(layout.unified, place.id, 'cpu.stat'), 'utf8'),
       memoryInUse(layout, place),
@@ -106,6 +138,7 @@ export async function readStats(layout: CgroupLayout, place: SandboxPlace): Prom
       memoryPeakBytes: peak,
       ...upper,
       pids,
+      ...(kills === undefined ? {} : { oomKills: Math.max(0, kills - place.oomKillsBefore) }),
     };
   } catch (thrown) {
     const error = asDsecError(thrown);

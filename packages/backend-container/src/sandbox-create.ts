@@ -1,5 +1,6 @@
 import type { SandboxPlan, SandboxRuntime } from '@dsec/backend';
 import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
+import { oomKillsAtFirst } from './cgroup-files.ts';
 import { checkProtections, protectionsOf } from './protections.ts';
 import {
   type BackendContext,
@@ -98,12 +99,15 @@ async function spawn(
     progress.spawning = true;
     const limits = AbortSignal.any([signal, AbortSignal.timeout(SPAWN_TIMEOUT_MS)]);
     const spec = spawnSpecOf(plan, context.node, upper);
+    // Nothing else is in the slot's directory now: what it counts from here on is of this sandbox.
+    const place = { id: objectId(plan.key), slot: plan.slot };
+    const oomKillsBefore = oomKillsAtFirst(context.node.cgroups, place);
     const { pid, startTicks } = await client.spawn(spec, limits);
     if (life.earlyExit !== undefined) {
       throw new DsecError('agent-lost', 'the agent ended as soon as it was started');
     }
     // At once: the next message may tell that it has ended.
-    life.record = { pid, startTicks, upperDriver: upper.driver };
+    life.record = { pid, startTicks, upperDriver: upper.driver, oomKillsBefore };
     life.state = 'running';
     return life.record;
   } finally {

@@ -15,6 +15,8 @@ export interface RuntimeRecord {
   readonly pid: number;
   readonly startTicks: number;
   readonly upperDriver: UpperDriver;
+  /** What its memory cgroup had counted before: one of version 1 has had other sandboxes. */
+  readonly oomKillsBefore: number;
 }
 
 /** A sandbox as this process knows it. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readRecord } from '../src/runtime-record.ts';
 
-const record = { pid: 17, startTicks: 4711, upperDriver: 'tmpfs' };
+const record = { pid: 17, startTicks: 4711, upperDriver: 'tmpfs', oomKillsBefore: 3 };
 
 describe('readRecord', () => {
   it('reads what was written, through JSON', () => {
@@ -15,5 +15,6 @@ describe('readRecord', () => {
     [{}],
     [{ ...record, pid: '17' }],
     [{ ...record, upperDriver: 'x' }],
+    [{ ...record, oomKillsBefore: null }],
   ])('refuses %j', (value) => expect(() => readRecord(value)).toThrow(/not one of this backend/));
 });

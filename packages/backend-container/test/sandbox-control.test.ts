@@ -30,7 +30,8 @@ function fake({ frozen = true, usage = 50 * MIB } = {}) {
       if (failing !== undefined && hierarchy === 'memory') throw failing;
     },
   } as LauncherClient;
-  const life = newLife(plan, 'running', { pid: 1, startTicks: 1, upperDriver: 'tmpfs' });
+  const record = { pid: 1, startTicks: 1, upperDriver: 'tmpfs', oomKillsBefore: 0 } as const;
+  const life = newLife(plan, 'running', record);
   const clock = createManualClock();
   const place = (name: string) => ({ version: 1, directory: join(root, name) }) as const;
   const context = {

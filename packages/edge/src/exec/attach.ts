@@ -16,7 +16,7 @@ import { asDsecError, assertNever, DsecError, type ExecId, toErrorBody } from '@
 import type { WebSocketChannel } from '@dsec/transport';
 import type { ExecTable } from '../journal/exec-table.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
-import { type Command, type OutputChannel, whenAttached } from './command.ts';
+import { type Command, type OutputChannel, sendSignal, whenAttached } from './command.ts';
 import { confirmInput, type InputPiece, writeInput } from './command-input.ts';
 import type { Commands, FoundCommand } from './commands.ts';
 import type { AttachQuery } from './exec-shapes.ts';
@@ -177,10 +177,7 @@ function takeControl(client: Client, message: AttachClientMessage): void {
     }
     case 'signal': {
       const { signal, scope } = message;
-      steer(client, async (command) => {
-        const { stream } = await whenAttached(command, client.signal);
-        await stream.send('signal', { signal, scope });
-      });
+      steer(client, (command) => sendSignal(command, { signal, scope }, client.signal));
       return;
     }
     default:

@@ -287,7 +287,8 @@ async function finish(context: LifeContext, command: Command): Promise<void> {
   const exit = command.exit;
   if (exit === undefined || command.outcome !== undefined) return;
   const isKilled = exit.signal === SIGKILL || exit.exitCode === 128 + SIGKILL;
-  const oomKilled = isKilled && !exit.timedOut && (await wasOomKilled(context, command));
+  const isExplained = exit.timedOut || command.killRequested;
+  const oomKilled = isKilled && !isExplained && (await wasOomKilled(context, command));
   settleWith(context, command, {
     state: 'exited',
     exit: exitOf(exit, oomKilled),

@@ -2,7 +2,7 @@
  * A command that has not ended: its row, its spools, and its stream to the agent, which may be lost and made
  * again. What happens to it is in `command-life.ts`.
  */
-import type { AgentLink, SinkStream } from '@dsec/backend';
+import type { AgentFields, AgentLink, SinkStream } from '@dsec/backend';
 import type { ExecExitFields } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
 import type { ReceiveCredit } from '@dsec/transport';
@@ -37,6 +37,8 @@ export interface Command {
   retryDue: boolean;
   /** Ends its use of the sandbox. */
   readonly release: () => void;
+  /** Somebody had a SIGKILL sent to it: nothing else is needed to explain its end. */
+  killRequested: boolean;
   /** Kills by the memory limit that were known when it started. */
   readonly oomKillsBefore: number;
 }
@@ -59,6 +61,19 @@ export interface InputState {
   endSent: boolean;
   /** Writers come one after the other. */
   turn: Promise<unknown>;
+}
+
+const SIGKILL = 9;
+
+/** Sends a signal, in a sandbox that runs. */
+export async function sendSignal(
+  command: Command,
+  fields: AgentFields<'signal'>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { stream } = await whenAttached(command, signal);
+  if (fields.signal === SIGKILL) command.killRequested = true;
+  await stream.send('signal', fields);
 }
 
 /** Its attachment, once the agent has answered. Rejects with `state-conflict` when the command has ended. */

@@ -186,6 +186,7 @@ function addCommand(
     stderr: open(spoolOptions(roll, row, 'err')),
     ...{ started: false, attachment: undefined, attaching: false },
     ...{ exit: undefined, outcome: undefined, flushDue: false, retryDue: false },
+    killRequested: false,
     input: {
       ...{ offset: 0, credit: 0, endSent: false, turn: Promise.resolve() },
       end: row.stdinEnd,

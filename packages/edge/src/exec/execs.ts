@@ -11,7 +11,7 @@ import type { SessionTable } from '../journal/session-table.ts';
 import { type KeyedContext, type OperationContext, traceBytes } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import type { Agents } from './agents.ts';
-import { type Command, whenAttached } from './command.ts';
+import { type Command, sendSignal, whenAttached } from './command.ts';
 import { confirmInput, writeInput } from './command-input.ts';
 import type { Commands } from './commands.ts';
 import type {
@@ -114,8 +114,9 @@ export function createExecs(options: ExecsOptions): Execs {
       const key = context.idempotencyKey;
       let send = async () => {};
       await idempotency.run({ ...scoped, key }, context.requestDigest, async () => {
-        const stream = await streamOf(entry, id, context);
-        send = () => stream.send('signal', { signal, scope });
+        const command = aliveOf(entry, id);
+        await streamOf(entry, id, context);
+        send = () => sendSignal(command, { signal, scope }, context.signal);
         return () => id;
       });
       await send();
