@@ -3,6 +3,7 @@
  * pulls from the table at its own speed, so that a slow one costs nothing and may be told that it has lost
  * something, never silently.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { Event } from '@dsec/protocol';
 import { type Clock, DsecError } from '@dsec/std';
 import type { Journal } from './database.ts';
@@ -126,6 +127,8 @@ export function openEventLog(
           if (event.type !== 'lost' && filter(event)) yield event;
         }
         if (rows.length === 0 && !(await followers.more(quietMs, signal))) yield undefined;
+        // Others have their turn, however many events are of no interest to this one.
+        if (rows.length === READ_BATCH) await setImmediate();
       }
     },
     close() {

@@ -46,6 +46,23 @@ const revisions = (events: readonly (Event | undefined)[]) =>
   events.map((event) => (event?.type === 'sandbox-state' ? event.revision : event?.type));
 
 describe('follow', () => {
+  it('lets others have their turn while nothing is of interest', async () => {
+    const { journal, log, append } = open();
+    const cursor = log.cursor();
+    journal.transaction(() => {
+      for (let i = 0; i < 5000; i += 1) append(i);
+    });
+    let seen = 0;
+    const filter = () => {
+      seen += 1;
+      return seen === 5000;
+    };
+    const following = take(log.follow({ cursor, signal: never, quietMs: 5000, filter }), 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen).toBeLessThan(2500);
+    expect(revisions(await following)).toEqual([4999]);
+  });
+
   it('tells what comes after a cursor, and what comes later', async () => {
     const { log, append } = open();
     const cursor = log.cursor();

@@ -9,7 +9,6 @@
 import { DsecError } from '@dsec/std';
 import Type from 'typebox';
 
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const utf8ToShow = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -35,8 +34,11 @@ export function bytesOfText({ text, base64 }: ByteText, what: string, bytesMax: 
     throw fail(`is needed in exactly one of two forms, ${what} or ${what}Base64`);
   }
   if (text !== undefined && LONE_SURROGATE.test(text)) throw fail('must not hold lone surrogates');
-  if (base64 !== undefined && !BASE64.test(base64)) throw fail('must be base64 with padding');
   const bytes = base64 === undefined ? Buffer.from(text as string) : Buffer.from(base64, 'base64');
+  // One spelling for the same bytes, so that what was signed and what is compared is what is meant.
+  if (base64 !== undefined && bytes.toString('base64') !== base64) {
+    throw fail('must be base64 with padding');
+  }
   if (bytes.length > bytesMax) throw fail(`must be at most ${bytesMax} bytes long`);
   return bytes;
 }

@@ -32,6 +32,7 @@ test.each([
   ['both forms', { text: 'a', base64: 'YQ==' }],
   ['base64 without padding', { base64: 'YQ' }],
   ['base64 of the URL alphabet', { base64: '_-8=' }],
+  ['base64 with stray bits', { base64: 'YR==' }],
   ['base64 with white space', { base64: 'YQ==\n' }],
   ['a lone surrogate', { text: '\udc00' }],
   ['too many bytes', { text: '✓✓' }],
