@@ -129,6 +129,18 @@ static int bind_listener(void)
 	return chdir("/") ? -errno : 0;
 }
 
+/* Where the edge puts files that are bound into sandboxes. It may have no rights over the rest. */
+static int make_views(void)
+{
+	AUTO_CLOSE run = host_open("run", O_PATH | O_DIRECTORY);
+
+	if (run < 0)
+		return run;
+	if (mkdirat(run, "views", 0700) && errno != EEXIST)
+		return -errno;
+	return fchownat(run, "views", host.edge_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+}
+
 static int add_hierarchy(const char *name, size_t length, const char *mount_point)
 {
 	struct hierarchy *hierarchy = &host.hierarchies[host.hierarchy_count];
@@ -266,6 +278,7 @@ static const struct {
 	{ "cgroups", open_cgroups },
 	{ "pinned namespace", open_pinned_namespace },
 	{ "own root", settle },
+	{ "views", make_views },
 	{ "socket", bind_listener },
 };
 

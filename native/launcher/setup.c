@@ -43,6 +43,13 @@ static int signals(struct setup *setup)
 	return sigprocmask(SIG_SETMASK, &none, NULL) ? -errno : 0;
 }
 
+static int namespaces(struct setup *setup)
+{
+	int network = setup->network < 0 ? CLONE_NEWNET : 0;
+
+	return unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | network) ? -errno : 0;
+}
+
 static int network(struct setup *setup)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -221,6 +228,7 @@ static const struct {
 } steps[] = {
 	{ "signals", signals },
 	{ "cgroup", setup_cgroups },
+	{ "namespaces", namespaces },
 	{ "network", network },
 	/* Before it has a place, as id maps and sysctls are written through it. */
 	{ "proc", setup_proc },

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SandboxExit, SandboxPlan } from '@dsec/backend';
 import { startLauncher } from '@dsec/backend-container';
@@ -192,6 +192,16 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
       await world.killLauncher();
       const { pid } = await world.startLauncher();
       expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain(`0::/dsec-${edgeId}/launcher`);
+    });
+
+    it('gives its edge a place for files, and nobody else', async () => {
+      const launcher = { program: LAUNCHER, agentProgram: join(NATIVE, 'build/aether') };
+      const { stateRoot, edgeId } = world;
+      await world.killLauncher();
+      const { pid = 0 } = await startLauncher({ ...launcher, stateRoot, edgeId, edgeUid: 1234 });
+      const views = statSync(join(stateRoot, 'run/views'));
+      expect([views.uid, views.mode & 0o777]).toEqual([1234, 0o700]);
+      process.kill(pid, 'SIGTERM');
     });
 
     it('takes no sandbox with it; its successor watches them', async () => {

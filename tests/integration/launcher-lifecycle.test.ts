@@ -9,6 +9,7 @@ import {
   ATTRIBUTES,
   buildNative,
   cgroupDirectories,
+  IN_LAB,
   type LauncherWorld,
   mountLayers,
   openLauncherWorld,
@@ -20,7 +21,7 @@ import {
 
 rerunInPrivateNamespace(import.meta.filename, 'integration');
 
-const LIVES = process.env.DSEC_TEST_LONG === '1' ? 1000 : 100;
+const LIVES = process.env.DSEC_TEST_LONG === '1' ? 1000 : IN_LAB ? 10 : 100;
 const key = { name: 'box', generation: 1 };
 /** As many as one request takes. */
 const SETTINGS = 64;
