@@ -6,6 +6,7 @@ import {
   ROUTES,
   type Route,
   SANDBOX_HEADER,
+  type SandboxLimits,
   STREAM_HEADER,
   TICKET_HEADER,
 } from '@dsec/protocol';
@@ -42,6 +43,7 @@ export interface EdgeClientOptions {
   readonly edgeId: EdgeId;
   readonly shardId: ShardId;
   readonly layers: readonly string[];
+  readonly limits: Partial<SandboxLimits>;
   readonly keys: TicketKeys;
 }
 
@@ -102,7 +104,7 @@ export function createEdgeClient(options: EdgeClientOptions): EdgeClient {
       const sandboxId = newSandboxId(shardId, edgeId);
       const started = performance.now();
       const { timings } = await call(ROUTES.createSandbox, sandboxId, {
-        body: { layers: [...options.layers] },
+        body: { layers: [...options.layers], limits: options.limits },
       });
       const readyMs = performance.now() - started;
       await runTrue(sandboxId);

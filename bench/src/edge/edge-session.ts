@@ -41,7 +41,7 @@ export async function openEdgeSession(
     const { socketPath, upper } = await edge.call('describe', undefined);
     await systemClock.sleep(SKEW_MS + SECOND_MS);
     const client = createEdgeClient({
-      ...{ socketPath, edgeId, shardId: SHARD, layers: [ref], keys },
+      ...{ socketPath, edgeId, shardId: SHARD, layers: [ref], keys, limits: options.limits ?? {} },
     });
     const close = async () => {
       await client.close();

@@ -15,7 +15,7 @@ const CAPABILITIES = [
   'KILL',
 ];
 const NAMESPACES = ['pid', 'network', 'ipc', 'uts', 'mount'];
-const LIMITS = { memoryBytes: 1024 * MIB, pids: 512, cpuQuotaUs: 200_000, cpuPeriodUs: 100_000 };
+const LIMITS = { memoryBytes: 1024 * MIB, pids: 256, cpuQuotaUs: 200_000, cpuPeriodUs: 100_000 };
 
 /**
  * crun and runc by their common command line: a detached container, a command in it, and its removal. With
