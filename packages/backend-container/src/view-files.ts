@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcView } from './proc-views.ts';
 import { type SandboxViews, VIEWS_DIRECTORY } from './spawn-spec.ts';
@@ -24,9 +24,14 @@ export function createViewFiles(stateRoot: string): ViewFiles {
 
   const put = ({ name, content }: ProcView) => {
     const path = join(directory, name);
-    // A left one may be bound: it is replaced, never written again.
-    rmSync(path, { force: true });
-    writeFileSync(path, content(), { flag: 'wx', mode: READABLE_MODE });
+    const write = () => writeFileSync(path, content(), { flag: 'wx', mode: READABLE_MODE });
+    try {
+      write();
+    } catch {
+      // A left one may be bound: it is replaced, never written again.
+      remove(path);
+      write();
+    }
   };
 
   const putShared = (view: ProcView) => {
@@ -35,19 +40,28 @@ export function createViewFiles(stateRoot: string): ViewFiles {
     const [oldest] = shared;
     if (shared.size <= SHARED_MAX || oldest === undefined) return;
     shared.delete(oldest);
-    rmSync(join(directory, oldest), { force: true });
+    remove(join(directory, oldest));
   };
 
   return {
     open() {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
-      for (const name of readdirSync(directory)) rmSync(join(directory, name), { force: true });
+      for (const name of readdirSync(directory)) remove(join(directory, name));
       shared.clear();
     },
     write(views) {
       for (const view of views.shared) putShared(view);
       put(views.own);
     },
-    drop: ({ own }) => rmSync(join(directory, own.name), { force: true }),
+    drop: ({ own }) => remove(join(directory, own.name)),
   };
+}
+
+/** One call to the kernel, as this is done for each sandbox; `rmSync` looks first. */
+function remove(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown;
+  }
 }
