@@ -11,6 +11,8 @@ export interface Pool {
   readonly kind: string;
   /** What one process of a sandbox gets at most; 0: nothing at all. */
   readonly each: number;
+  /** Taken without protections; by default `WITHOUT_LIMIT`. */
+  readonly control?: number;
 }
 
 /** So many processes of the sandbox take at once. */
@@ -28,19 +30,20 @@ export const POOLS: readonly Pool[] = [
   { kind: 'shm', each: MANY },
   { kind: 'semaphores', each: MANY },
   { kind: 'messages', each: MANY },
-  { kind: 'queues', each: MANY },
+  { kind: 'queues', each: MANY, control: 6 },
   { kind: 'pipes', each: 512 },
   { kind: 'sockets', each: 512 },
   { kind: 'timers', each: 4096 },
   { kind: 'epoll', each: 512 },
   { kind: 'locks', each: MANY },
   { kind: 'signals', each: 4096 },
-  { kind: 'locked-memory', each: 1 },
+  { kind: 'locked-memory', each: 1, control: 4 },
   { kind: 'memory-files', each: 512 },
 ];
 
-export async function expectPoolShared(world: SecurityWorld, { kind, each }: Pool): Promise<void> {
-  const control = await holdPlain('pool', kind, `${each === 1 ? 4 : WITHOUT_LIMIT}`);
+export async function expectPoolShared(world: SecurityWorld, pool: Pool): Promise<void> {
+  const { kind, each } = pool;
+  const control = await holdPlain('pool', kind, `${pool.control ?? WITHOUT_LIMIT}`);
   await control.release();
   expect(countOf(control.output, 'end-of-pool'), 'without limit').toBe(0);
   await withBox(world, async (greedy) => {

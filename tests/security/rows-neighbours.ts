@@ -297,21 +297,4 @@ export const NEIGHBOUR_ROWS: readonly Row[] = [
       stranger?.kill('SIGKILL');
     },
   },
-  {
-    ...{
-      id: 100,
-      name: 'frozen-orphan',
-      expected: 'what an edge left frozen runs again after the next one',
-    },
-    later: 'pack_diff, which freezes too, comes with step D',
-    async check(world) {
-      const box = await world.make();
-      const freeze = () => join(box.host.group(), 'cgroup.freeze');
-      await world.reopen(async () => writeFileSync(freeze(), '1'));
-      expect(world.edge.sandboxes.get(box.entry.id).state).toBe('running');
-      expect(readFileSync(freeze(), 'utf8').trim()).toBe('0');
-      expect((await box.run('echo thawed')).stdout).toBe('thawed\n');
-      await box.stop();
-    },
-  },
 ];

@@ -30,6 +30,14 @@ export const OTHER_ROWS: readonly Row[] = [
     shownBy: 'tests/chaos/edge-crash.test.ts',
   },
   {
+    ...{
+      id: 100,
+      name: 'frozen-orphan',
+      expected: 'what a killed edge left frozen is thawed or paused',
+    },
+    shownBy: 'tests/chaos/edge-crash.test.ts',
+  },
+  {
     ...{ id: 10, name: 'grade-conftest', expected: 'the reward of an untouched solution' },
     waitsFor: GRADING,
   },

@@ -124,6 +124,13 @@ export function suites(long) {
       privateMounts: true,
       steps: [vitest('integration')],
     },
+    {
+      name: 'security',
+      about: 'hostile actions against sandboxes, each with a control',
+      limitS: 900,
+      privateMounts: true,
+      steps: [vitest('security')],
+    },
     { name: 'fuzz', about: 'hostile input, bounded', limitS: 600, steps: [vitest('fuzz')] },
     {
       name: 'chaos',
