@@ -36,7 +36,8 @@ struct request {
 	struct inlet input;
 	struct outlet outlet;
 	struct source output;
-	/* Of a write: the worker has all bytes that came, and the host has said how many there are. */
+	/* Of a write: the worker has all bytes that came, and the host has said how many there are.
+	 */
 	bool is_whole, is_ended;
 	uint64_t whole_bytes, ended_bytes;
 	uint8_t answer_code; /* 0: not known yet */
@@ -93,7 +94,8 @@ static void commit_if_whole(struct request *request)
 	if (!request->is_whole || !request->is_ended)
 		return;
 	if (request->whole_bytes != request->ended_bytes) {
-		fail(request, DSEC_ERROR_UNAVAILABLE, 0, "bytes of the file were lost on their way");
+		fail(request, DSEC_ERROR_UNAVAILABLE, 0,
+		     "bytes of the file were lost on their way");
 		return;
 	}
 	crash_point(CRASH_FILE_COMMIT);
@@ -270,8 +272,9 @@ static struct request *awaiting(const uint8_t token[DSEC_NONCE_BYTES])
 {
 	struct request *request = requests;
 
-	while (request && !(request->awaits &&
-			    raw_token_same(raw_token_of(request->code, payload_of(request)), token)))
+	while (request &&
+	       !(request->awaits &&
+		 raw_token_same(raw_token_of(request->code, payload_of(request)), token)))
 		request = request->next;
 	return request;
 }

@@ -20,6 +20,9 @@ import { cgroupDirectories } from '../integration/launcher-world.ts';
 const CLI = new URL('../../packages/dsec/dist/cli.js', import.meta.url).pathname;
 
 export interface EdgeProcess {
+  readonly pid: number;
+  /** Where it listens on the loopback. */
+  readonly port: number;
   readonly client: TicketedClient;
   /** The signal or exit code that ended it. */
   readonly ended: Promise<string | number | null>;
@@ -105,7 +108,7 @@ async function processOf(
   const holder = { edge: edgeId, project: 'chaos', principal: 'tester' };
   const client = createTicketedClient(`http://127.0.0.1:${port}`, holder, privateKey);
   return {
-    ...{ client, ended },
+    ...{ client, ended, port, pid: child.pid ?? 0 },
     isAlive: () => child.exitCode === null && child.signalCode === null,
     async end(signal) {
       child.kill(signal);
