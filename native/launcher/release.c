@@ -1,9 +1,9 @@
 /*
- * Removing what bears the name of a dead object. Sockets and cgroups go at once. Its upper is a
- * file system of its own, so that it goes as a whole and no tree of an agent's is ever walked; but
- * giving its memory back takes as long as it is large, and an unmount waits for every processor. So
- * a reaper does that for all objects that have come up meanwhile: one at a time, unless it takes
- * long.
+ * Removing what bears the name of a dead object. Its socket goes at once. Its upper is a file
+ * system of its own, so that it goes as a whole and no tree of an agent's is ever walked; but
+ * giving its memory back takes as long as it is large, an unmount waits for every processor, and a
+ * cgroup for all who change one. So a reaper does that for all objects that have come up meanwhile:
+ * one at a time, unless it takes long.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -83,10 +83,16 @@ static _Noreturn void reap(const struct batch *batch, int report)
 	int err = host_visit();
 
 	for (int i = 0; i < batch->count; i++) {
-		int failed = err ? err : remove_upper(batch->objects[i]->key);
+		const char *step = "cgroup";
+		int failed = err ? err : cgroup_remove(batch->objects[i]->key);
 
+		crash_point(CRASH_RELEASE_CGROUP);
+		if (!failed) {
+			step = "upper";
+			failed = remove_upper(batch->objects[i]->key);
+		}
 		if (failed)
-			worker_fail(report, i, "upper", -failed);
+			worker_fail(report, i, step, -failed);
 		crash_point(CRASH_RELEASE_UPPER);
 	}
 	if (!err)
@@ -207,9 +213,6 @@ void lifecycle_written(struct object *object)
 	if (unlinkat(host.sockets, socket, 0) && errno != ENOENT)
 		err = -errno;
 	crash_point(CRASH_RELEASE_SOCKET);
-	if (!err)
-		err = cgroup_remove(object->key);
-	crash_point(CRASH_RELEASE_CGROUP);
 	if (!err)
 		err = enqueue(object);
 	if (err) {
