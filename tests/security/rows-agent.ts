@@ -266,7 +266,9 @@ export const AGENT_ROWS: readonly Row[] = [
         for (const script of [`${TREE} sleep ${MINUTES}`, faster]) {
           const { exec, stdout } = await box.run(script, { timeoutMs: 1000 });
           expect(stdout).toContain('grown\n');
-          expect(exec.exit).toMatchObject({ timedOut: true, oomKilled: false });
+          expect(exec.exit).toMatchObject({ oomKilled: false });
+          // The other shell may end first, when it can fork no more.
+          if (script !== faster) expect(exec.exit).toMatchObject({ timedOut: true });
           await until('only the agent is left', () =>
             box.host.processes().length === 1 ? true : undefined,
           );
