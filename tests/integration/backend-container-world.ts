@@ -98,8 +98,17 @@ export async function openBackendWorld(shared: SharedStore): Promise<BackendWorl
     await until('the launcher has ended', () => !isAlive(pid) || undefined);
   };
 
-  await start();
-  const backend = await open();
+  const close = async () => {
+    await Promise.all(opened.map((each) => each.close()));
+    await killLauncher();
+    await removeNode(stateRoot, edgeId);
+  };
+  const backend = await start()
+    .then(() => open())
+    .catch(async (thrown: unknown) => {
+      await close();
+      throw thrown;
+    });
   return {
     ...{ stateRoot, edgeId, backend, open, killLauncher, startLauncher: start },
     commands: SHELL_COMMANDS,
@@ -113,11 +122,7 @@ export async function openBackendWorld(shared: SharedStore): Promise<BackendWorl
       return open();
     },
     killAgent: (key) => killAgent(edgeId, key),
-    async close() {
-      await Promise.all(opened.map((each) => each.close()));
-      await killLauncher();
-      await removeNode(stateRoot, edgeId);
-    },
+    close,
   };
 }
 
