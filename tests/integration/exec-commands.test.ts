@@ -146,6 +146,14 @@ describe('commands through the edge', () => {
     });
   });
 
+  test('a session whose shell is killed is closed', async () => {
+    const { sessions, entry } = edge();
+    const session = await sessions.open(entry, {}, context('session-2'));
+    const { exec } = await edge().run({ shell: 'kill -9 $$', session: session.id });
+    expect(exec.exit).toMatchObject({ signal: 9, oomKilled: false });
+    expect(sessions.list(entry, {}).sessions.at(-1)).toEqual({ ...session, open: false });
+  });
+
   test('nothing starts in the grace time', async () => {
     edge().entry.inGrace = true;
     await expect(edge().run('true')).rejects.toMatchObject({ code: 'state-conflict' });

@@ -48,7 +48,7 @@ export interface CommandsOptions {
   /** A directory of its own, which exists. */
   readonly spoolRoot: string;
   readonly oomKills: (entry: SandboxEntry) => Promise<number>;
-  /** The agent does not know the session of a command: its shell has ended. */
+  /** The shell of a session has ended, as one of its commands has shown. */
   readonly onSessionGone: (session: string) => void;
   readonly limits?: Partial<CommandLimits>;
 }
@@ -142,9 +142,10 @@ function contextOf({ options, active, bySandbox, oomKillsSeen }: Roll): LifeCont
       if (others?.size === 0) bySandbox.delete(entry.id);
       command?.release();
       const { session } = row.spec;
-      if (session !== undefined && outcome?.error?.code === 'not-found') {
-        options.onSessionGone(session);
-      }
+      // A shell reports codes of its commands: a signal is its own end.
+      const isShellGone =
+        outcome?.error?.code === 'not-found' || outcome?.exit?.signal !== undefined;
+      if (session !== undefined && isShellGone) options.onSessionGone(session);
     },
   };
 }

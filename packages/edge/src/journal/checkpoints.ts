@@ -13,7 +13,7 @@ const LOOK_MS = 100;
 /** A shorter log is left as it is. */
 const LOG_BYTES_MIN = 4 * MIB;
 /** A longer one does not wait for a quiet moment. */
-const LOG_BYTES_MAX = 64 * MIB;
+const LOG_BYTES_MAX = 16 * MIB;
 
 /**
  * A checkpoint waits for the disk, so that an edge in full work should not make any: it is made when a look

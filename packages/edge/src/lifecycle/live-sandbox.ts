@@ -2,6 +2,7 @@ import type { SandboxState } from '@dsec/std';
 import type { FixedRecord, MovingRecord, SandboxRow } from '../journal/sandbox-table.ts';
 import type { SandboxEntry } from '../sandboxes.ts';
 import { createLane, type Lane } from './lane.ts';
+import { newResumeBudget, type ResumeBudget } from './resume-limit.ts';
 
 /** A sandbox as the lifecycle keeps it. Only the registry changes `state`, `revision` and `moving`. */
 export interface LiveSandbox extends SandboxEntry {
@@ -26,6 +27,7 @@ export interface LiveSandbox extends SandboxEntry {
   lastUsedSavedBootMs: number;
   /** Uses that have not ended. */
   holds: number;
+  readonly resumes: ResumeBudget;
   readonly waiters: Set<() => void>;
 }
 
@@ -48,6 +50,7 @@ export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSa
     lastUsedBootMs: row.lastUsedBootMs,
     lastUsedSavedBootMs: row.lastUsedBootMs,
     holds: 0,
+    resumes: newResumeBudget(),
     waiters: new Set(),
     get generation() {
       return live.moving.generation;

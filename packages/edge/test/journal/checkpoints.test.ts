@@ -46,15 +46,15 @@ it('waits while there are commits, but not for ever', async () => {
   const { commit, look, logBytes } = opened();
   let most = 0;
   for (let turn = 0; turn < 12; turn += 1) {
-    commit(8 * MIB);
+    commit(2 * MIB);
     const before = logBytes();
     // Between two looks there is always a commit.
-    if (turn > 0 && turn < 5) expect(before).toBeGreaterThan(8 * turn * MIB);
+    if (turn > 0 && turn < 5) expect(before).toBeGreaterThan(2 * turn * MIB);
     most = Math.max(most, before);
     const looked = look();
     commit(1);
     await looked;
   }
-  expect(most).toBeGreaterThan(32 * MIB);
-  expect(most).toBeLessThan(96 * MIB);
+  expect(most).toBeGreaterThan(8 * MIB);
+  expect(most).toBeLessThan(24 * MIB);
 });
