@@ -18,12 +18,14 @@ describe('streams', () => {
   const world = useWorld({});
   describeRawStreams(world);
   describeUnfinishedUploads(world);
+  describeLostLinks(world);
   describePorts(world);
 });
 describe.skipIf(!isRoot)('streams of a session namespace (needs root)', () => {
   const world = useWorld({ sessions: true });
   describeRawStreams(world);
   describeUnfinishedUploads(world);
+  describeLostLinks(world);
   describePorts(world);
 });
 
@@ -152,7 +154,9 @@ function describeUnfinishedUploads(world: () => World): void {
     expect(readFileSync(at(world(), 'other'))).toEqual(OLD);
     await until(() => unfinished(world()).length === 0, 'nothing half written');
   });
+}
 
+function describeLostLinks(world: () => World): void {
   test('a raw stream that ends before its link, or after it, leaves the old file', async () => {
     await write(world(), at(world(), 'lost'), OLD);
     const before = await beginRawUpload(world(), world().link, 'lost');

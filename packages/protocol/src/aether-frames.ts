@@ -16,8 +16,9 @@
  *
  * **Bytes.** `stdin` goes in; `stdout` and `stderr` come out; a file or a port uses `stdin` and `stdout`.
  * Data frames carry absolute offsets and END after the last byte; an empty END of stdin may come again,
- * from a host that cannot know whether its last one arrived. A sender keeps what is not acknowledged: `ack` frees
- * everything below its offset, and after a new connection the sender goes on from the acknowledged offset.
+ * from a host that cannot know whether its last one arrived. A sender keeps what is not acknowledged: `ack`
+ * frees everything below its offset, and after a new connection the sender goes on from the acknowledged
+ * offset.
  * `credit` is the absolute offset up to which the other side may send; it starts at `windowBytes`
  * (`stdinCredit` for stdin, `WINDOW_BYTES_MIN` for files and ports) and never goes back. More than the credit
  * is a violation. The requests of files and ports end with their connection, so that what they have sent need

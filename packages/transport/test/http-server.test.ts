@@ -41,20 +41,6 @@ describe('HTTP server', () => {
     });
   });
 
-  it('names request and trace in every answer, as the handler sees them', async () => {
-    const seen: unknown[] = [];
-    const { baseUrl } = await startServer({
-      show: async (_, { requestId, traceparent }) => {
-        seen.push([requestId, traceparent]);
-        throw new DsecError('not-found', 'no such thing');
-      },
-    });
-    const { headers } = await ask(baseUrl, '/v1/things/abc', {});
-    expect(seen).toEqual([[headers['x-request-id'], headers.traceparent]]);
-    const nowhere = await ask(baseUrl, '/nowhere', { headers: { traceparent: 'none' } });
-    expect(nowhere.headers.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
-  });
-
   it('gives authorization the request as it was sent, with the digest of its JSON', async () => {
     const seen: unknown[] = [];
     const authorize = async (facts: { target: string; bodyDigest?: string; operation: string }) => {

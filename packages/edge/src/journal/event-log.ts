@@ -93,8 +93,7 @@ export function openEventLog(
   const placeOf = (cursor: string | undefined): { place: number; lost: boolean } => {
     if (cursor === undefined) return { place: last, lost: false };
     const [, journalId, text = ''] = CURSOR.exec(cursor) ?? [];
-    if (journalId === undefined)
-      throw new DsecError('invalid-argument', 'this is no cursor of events');
+    if (journalId === undefined) throw notCursor();
     const place = Number.parseInt(text, 36);
     const known = journalId === journal.id && place <= last && place >= trim.through();
     return known ? { place, lost: false } : { place: trim.through(), lost: true };
@@ -136,6 +135,8 @@ export function openEventLog(
     },
   };
 }
+
+const notCursor = () => new DsecError('invalid-argument', 'this is no cursor of events');
 
 function createFollowers() {
   const wakers = new Set<() => void>();

@@ -103,25 +103,6 @@ export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
   const decide = db.prepare('UPDATE idempotency SET result = ? WHERE scope = ?');
   const insert = db.prepare('INSERT INTO idempotency VALUES (?, ?, ?, ?, ?, ?)');
   const quota = createProjectQuota(journal, clock);
-  /** Requests that prepare, by scope. */
-  const preparing = new Map<string, Promise<unknown>>();
-
-  const recall = (scope: string, digest: Digest): KeyedResult | undefined => {
-    const row = find.get(scope);
-    if (row === undefined) return undefined;
-    if (row.digest !== digest) {
-      throw new DsecError(
-        'idempotency-conflict',
-        'the idempotency key was used for a request with another body',
-      );
-    }
-    if (row.result !== UNDECIDED) return { id: row.result, repeated: true };
-    throw new DsecError(
-      'state-conflict',
-      'the first request with this key was cut off: it may have been done, look before you try again',
-      { details: { undecided: true } },
-    );
-  };
   const commit = (scope: string, project: string, digest: Digest, begin: () => string) =>
     journal.transaction(() => {
       quota.take(project);
@@ -130,27 +111,12 @@ export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
       return { id, repeated: false };
     });
 
-  /** One at a time for each key; those that come later find what the first one left. */
-  const runOnce = async (
-    { key, caller, route, sandbox }: KeyScope & { readonly key: string },
-    digest: Digest,
-    work: (scope: string) => Promise<KeyedResult>,
-  ): Promise<KeyedResult> => {
-    const scope = scopeText(caller, route, sandbox, key);
-    for (let first = preparing.get(scope); first !== undefined; first = preparing.get(scope)) {
-      // Its failure is its own; this one then tries for itself.
-      await first.catch(() => undefined);
-    }
-    const known = recall(scope, digest);
-    if (known !== undefined) return known;
-    const working = work(scope);
-    preparing.set(scope, working);
-    try {
-      return await working;
-    } finally {
-      preparing.delete(scope);
-    }
-  };
+  const { oneAtATime } = createTurns();
+  const runOnce = (scope: string, digest: Digest, work: () => Promise<KeyedResult>) =>
+    oneAtATime(scope, async () => {
+      const row = find.get(scope);
+      return row === undefined ? await work() : resultOf(row, digest);
+    });
 
   return {
     async run(keyScope, digest, prepare) {
@@ -159,14 +125,16 @@ export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
         const begin = await prepare();
         return { id: journal.transaction(begin), repeated: false };
       }
-      return runOnce({ ...keyScope, key }, digest, async (scope) =>
+      const scope = scopeText(keyScope, key);
+      return runOnce(scope, digest, async () =>
         commit(scope, caller.project, digest, await prepare()),
       );
     },
     async attempt(keyScope, digest, refusals, effect) {
       const { key, caller } = keyScope;
       if (key === undefined) return effect();
-      await runOnce({ ...keyScope, key }, digest, async (scope) => {
+      const scope = scopeText(keyScope, key);
+      await runOnce(scope, digest, async () => {
         commit(scope, caller.project, digest, () => UNDECIDED);
         try {
           await effect();
@@ -182,13 +150,43 @@ export function openIdempotency(journal: Journal, clock: Clock): Idempotency {
   };
 }
 
+/** What a repetition is told. */
+function resultOf({ digest: known, result }: KeyRow, digest: Digest): KeyedResult {
+  if (known !== digest) {
+    throw new DsecError(
+      'idempotency-conflict',
+      'the idempotency key was used for a request with another body',
+    );
+  }
+  if (result !== UNDECIDED) return { id: result, repeated: true };
+  throw new DsecError(
+    'state-conflict',
+    'the first request with this key was cut off: it may have been done, look before you try again',
+    { details: { undecided: true } },
+  );
+}
+
+/** Work with the same key goes one after another. What fails is its own failure: the next one tries. */
+function createTurns() {
+  const working = new Map<string, Promise<unknown>>();
+  return {
+    async oneAtATime<T>(key: string, work: () => Promise<T>): Promise<T> {
+      for (let first = working.get(key); first !== undefined; first = working.get(key)) {
+        await first.catch(() => undefined);
+      }
+      const own = work();
+      working.set(key, own);
+      try {
+        return await own;
+      } finally {
+        working.delete(key);
+      }
+    },
+  };
+}
+
 /** No part can hold the separator: names and keys have no line ends. */
-function scopeText(
-  caller: Caller,
-  route: string,
-  sandbox: SandboxId | undefined,
-  key: string,
-): string {
+function scopeText({ caller, route, sandbox }: KeyScope, key: string): string {
   return [caller.project, caller.principal, route, sandbox ?? '', key].join('\n');
 }
 
