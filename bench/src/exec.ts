@@ -35,16 +35,13 @@ export async function benchExec(options: BenchOptions): Promise<BenchReport> {
     const peers = await openPeersSession(base, signal);
     try {
       notes.push(...peers.notes);
-      const sandbox = (await session.edge.call('hold', undefined)) as SandboxId;
       for (let run = 0; run <= runs && !signal.aborted; run += 1) {
         // The first round warms, as an edge that runs is warm.
         const counted = run === 0 ? createSeries({}) : series;
-        await measureRound(session, sandbox, count, counted);
+        await measureRound(session, count, counted);
         await measurePeers(peers, Math.ceil(count / PEER_SHARE), counted);
         say(run === 0 ? 'warm-up done' : `round ${run} of ${runs} done`);
       }
-      await session.edge.call('shrink', undefined);
-      await session.edge.call('settle', undefined);
     } finally {
       await peers.close();
     }
@@ -68,12 +65,13 @@ export async function benchExec(options: BenchOptions): Promise<BenchReport> {
   };
 }
 
+/** Each in a sandbox of its own, since the output that an edge keeps of one is limited. */
 async function measureRound(
   { edge, client }: EdgeSession,
-  sandbox: SandboxId,
   count: number,
   series: Series,
 ): Promise<void> {
+  const sandbox = (await edge.call('hold', undefined)) as SandboxId;
   addTimes(series, 'exec.edge', await edge.call('trueMs', { count, sandboxes: 1 }));
   const http: number[] = [];
   for (let index = 0; index < count; index += 1) http.push(await client.trueMs(sandbox));
@@ -95,6 +93,8 @@ async function measureRound(
   );
   series.add('exec.edge.stdout_kept_mb_per_s', rate((await edge.call('stdout', kept)).wallMs));
   series.add('exec.edge_http.stdout_mb_per_s', rate(await client.readStdoutMs(sandbox, kept)));
+  await edge.call('shrink', undefined);
+  await edge.call('settle', undefined);
 }
 
 const rate = (wallMs: number) => OUTPUT_BYTES / 1e6 / (wallMs / 1000);
