@@ -13,6 +13,7 @@ import {
   openEventLog,
   openIdempotency,
   openJournal,
+  type RequireRunningOptions,
   type SandboxEntry,
   type Sandboxes,
   type SandboxHooks,
@@ -66,12 +67,12 @@ export function createTestSandboxes(): TestSandboxes {
     entry,
     touched,
     find,
-    get(id) {
+    get(id: SandboxId) {
       const found = find(id);
       if (found === undefined) throw new DsecError('not-found', 'no such sandbox');
       return found;
     },
-    async requireRunning(_, options = {}) {
+    async requireRunning(_: SandboxId, options: RequireRunningOptions = {}) {
       if (entry.state !== 'running' || (options.startsCommand && entry.inGrace)) {
         throw new DsecError('state-conflict', `the sandbox is ${entry.state}`);
       }
@@ -91,8 +92,8 @@ export function createTestSandboxes(): TestSandboxes {
     noteFirstCommand() {
       touched.commands += 1;
     },
-    hook: (hook) => void hooks.push(hook),
-    moveTo(state) {
+    hook: (hook: SandboxHooks) => void hooks.push(hook),
+    moveTo(state: SandboxState) {
       const from = entry.state;
       entry.state = state;
       if (state === 'stopped') entry.endedAtMs = 1;
@@ -106,7 +107,7 @@ export function createTestSandboxes(): TestSandboxes {
       for (const hook of hooks) hook.forgotten?.(entry.id);
     },
     // What only the routes of the lifecycle ask for is not there.
-  } as unknown as TestSandboxes;
+  } satisfies Partial<TestSandboxes> as unknown as TestSandboxes;
 }
 
 /** The commands of an edge on a state root of its own, without the rest of an edge. */
