@@ -14,7 +14,7 @@ import {
 } from './security-world.ts';
 
 const isRoot = process.getuid?.() === 0;
-const FAILED_TO_START = { state: 'failed', exit: undefined };
+const FAILED_TO_START = { state: 'failed' };
 
 describe.skipIf(!isRoot)('commands of an edge on containers (needs root)', () => {
   let world: SecurityWorld;
