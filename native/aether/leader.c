@@ -68,9 +68,9 @@ static int step_terminal(struct start *start, const struct program *program)
 
 /*
  * When the sandbox's memory limit is reached, whatever a session has started goes before the agent,
- * which may look larger than a process whose memory is in pipes and sockets. The file belongs to this
- * process only while it is dumpable: here, where it still has the agent's ids, which no session can
- * trace. A host where it cannot be written leaves the order to the kernel.
+ * which may look larger than a process whose memory is in pipes and sockets. The file belongs to
+ * this process only while it is dumpable: here, where it still has the agent's ids, which no
+ * session can trace. A host where it cannot be written leaves the order to the kernel.
  */
 static void go_before_agent(void)
 {
