@@ -1,6 +1,6 @@
 /**
- * A command counts to a million, or to ten, while the daemon is killed again and again. Its reader goes on at the
- * offset that it has: every byte comes once, in order.
+ * A command counts to a million, or to ten, while the daemon is killed again and again. Its reader goes on
+ * at the offset that it has: every byte comes once, in order.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { join } from 'node:path';
