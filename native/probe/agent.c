@@ -1,4 +1,5 @@
-/* Against another process, by default the agent: signals, looking into it, steering it, its descriptors. */
+/* Against another process, by default the agent: signals, looking into it, steering it, its
+ * descriptors. */
 #include "probe.h"
 
 #include <dirent.h>
@@ -57,8 +58,8 @@ int run_signals(int argc, char **argv)
 		report(syscall(SYS_tgkill, target, target, number), "tgkill-%d", number);
 		report(syscall(SYS_tkill, target, number), "tkill-%d", number);
 		report(syscall(SYS_rt_sigqueueinfo, target, number, &info), "queue-%d", number);
-		report(syscall(SYS_rt_tgsigqueueinfo, target, target, number, &info),
-		       "tgqueue-%d", number);
+		report(syscall(SYS_rt_tgsigqueueinfo, target, target, number, &info), "tgqueue-%d",
+		       number);
 		report(syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0), "pidfd-%d", number);
 	}
 	signal_by_pipe(target, SIGUSR1);
@@ -85,9 +86,9 @@ int run_kill_all(int argc, char **argv)
 static void open_each(pid_t target)
 {
 	static const char *const names[] = {
-		"mem",	"maps", "environ", "smaps",   "auxv",	 "pagemap", "syscall",
-		"stack", "io",	"personality", "fd", "fdinfo/0", "map_files", "exe",
-		"cwd",	"root",	"ns/mnt", "ns/user", "ns/net", "timers", "numa_maps",
+		"mem",	 "maps", "environ",	"smaps",   "auxv",     "pagemap",   "syscall",
+		"stack", "io",	 "personality", "fd",	   "fdinfo/0", "map_files", "exe",
+		"cwd",	 "root", "ns/mnt",	"ns/user", "ns/net",   "timers",    "numa_maps",
 	};
 	char path[64], link[256];
 
@@ -128,10 +129,18 @@ int run_trace(int argc, char **argv)
 static void write_each(pid_t target)
 {
 	static const char *const settings[][2] = {
-		{ "oom_score_adj", "1000" }, { "oom_adj", "15" },	{ "timerslack_ns", "4000000000" },
-		{ "coredump_filter", "255" }, { "clear_refs", "1" },	{ "comm", "other" },
-		{ "loginuid", "0" },	     { "sched", "0" },		{ "autogroup", "19" },
-		{ "attr/current", "x" },     { "uid_map", "0 0 1" },	{ "setgroups", "deny" },
+		{ "oom_score_adj", "1000" },
+		{ "oom_adj", "15" },
+		{ "timerslack_ns", "4000000000" },
+		{ "coredump_filter", "255" },
+		{ "clear_refs", "1" },
+		{ "comm", "other" },
+		{ "loginuid", "0" },
+		{ "sched", "0" },
+		{ "autogroup", "19" },
+		{ "attr/current", "x" },
+		{ "uid_map", "0 0 1" },
+		{ "setgroups", "deny" },
 		{ "make-it-fail", "1" },
 	};
 	char path[64];

@@ -1,4 +1,5 @@
-/* What can be opened: devices, all of /proc and /sys, the operator's terminal; and trees that have no end. */
+/* What can be opened: devices, all of /proc and /sys, the operator's terminal; and trees that have
+ * no end. */
 #include "probe.h"
 
 #include <dirent.h>
@@ -10,8 +11,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,16 +25,19 @@ enum {
 };
 
 static const char *const devices[] = {
-	"kmsg",	  "mem",     "port",	"kvm",	     "fuse",	"userfaultfd", "loop0", "loop-control",
-	"vda",	  "sda",     "nvme0n1", "net/tun",   "vhost-net", "vsock",     "rtc0",	"hpet",
-	"mapper/control", "btrfs-control", "uinput", "snapshot", "autofs", "console", "tty0", "vcs",
-	"rfkill", "vfio/vfio", "dri/card0", "nvram", "cpu/0/msr", "watchdog", "ppp",
+	"kmsg",	     "mem",	     "port",	  "kvm",     "fuse",	       "userfaultfd",
+	"loop0",     "loop-control", "vda",	  "sda",     "nvme0n1",	       "net/tun",
+	"vhost-net", "vsock",	     "rtc0",	  "hpet",    "mapper/control", "btrfs-control",
+	"uinput",    "snapshot",     "autofs",	  "console", "tty0",	       "vcs",
+	"rfkill",    "vfio/vfio",    "dri/card0", "nvram",   "cpu/0/msr",      "watchdog",
+	"ppp",
 };
 
 /* Null, zero, full, random, urandom, tty, ptmx: what every container has. */
 static bool is_harmless(int major, int minor)
 {
-	return (major == 1 && (minor == 3 || minor == 5 || minor == 7 || minor == 8 || minor == 9)) ||
+	return (major == 1 &&
+		(minor == 3 || minor == 5 || minor == 7 || minor == 8 || minor == 9)) ||
 	       (major == 5 && (minor == 0 || minor == 2));
 }
 
@@ -96,7 +100,8 @@ static void try_file(struct walk *walk, const char *path)
 	int fd;
 
 	if (walk->writes && !is_of_process(path)) {
-		/* Written, not only opened: many files refuse only then. Nothing sensible is written. */
+		/* Written, not only opened: many files refuse only then. Nothing sensible is
+		 * written. */
 		fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY);
 		if (fd >= 0)
 			report(write(fd, "\n", 1), "write:%s", path);
@@ -117,12 +122,14 @@ static void walk_below(struct walk *walk, const char *path, int depth)
 	struct dirent *entry;
 	char inner[4096];
 
-	while (directory != NULL && (entry = readdir(directory)) != NULL && time(NULL) < walk->end) {
+	while (directory != NULL && (entry = readdir(directory)) != NULL &&
+	       time(NULL) < walk->end) {
 		struct stat stat;
 
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name) >= (int)sizeof(inner))
+		if (snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name) >=
+		    (int)sizeof(inner))
 			continue;
 		if (lstat(inner, &stat) < 0)
 			continue;
@@ -178,7 +185,8 @@ int run_dive(int argc, char **argv)
 	return 0;
 }
 
-/* What overlays and programs believe, written into files by hand; and owners beyond a range of ids. */
+/* What overlays and programs believe, written into files by hand; and owners beyond a range of ids.
+ */
 int run_attributes(int argc, char **argv)
 {
 	static const char *const names[] = {

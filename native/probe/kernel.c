@@ -1,4 +1,5 @@
-/* System calls that act on the machine, by name: each refused in a sandbox, each shown to be reached outside. */
+/* System calls that act on the machine, by name: each refused in a sandbox, each shown to be
+ * reached outside. */
 #include "probe.h"
 
 #include <errno.h>
@@ -111,7 +112,8 @@ int run_spy(int argc, char **argv)
 
 static const char *const inode_paths[] = { "/tmp/probe-a", "/tmp/probe-b" };
 
-/* Flags that outlast permissions, and calls that swap the blocks of files, by both of their ways. */
+/* Flags that outlast permissions, and calls that swap the blocks of files, by both of their ways.
+ */
 int run_inode_flags(int argc, char **argv)
 {
 	int flags = 0x10, a = open(inode_paths[0], O_CREAT | O_RDWR, 0600);
@@ -163,8 +165,8 @@ int run_kernel(int argc, char **argv)
 }
 
 /*
- * By the way of 32-bit programs (int 0x80) and with the bit of the x32 ABI. Prints what came back; where
- * the way is closed the process is killed instead.
+ * By the way of 32-bit programs (int 0x80) and with the bit of the x32 ABI. Prints what came back;
+ * where the way is closed the process is killed instead.
  */
 int run_foreign_abi(int argc, char **argv)
 {
@@ -175,7 +177,10 @@ int run_foreign_abi(int argc, char **argv)
 		return 0;
 	}
 #if defined(__x86_64__)
-	__asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(20L)
+			 : "memory", "r8", "r9", "r10", "r11");
 	errno = result < 0 ? (int)-result : 0;
 	report(result < 0 ? -1 : 0, "i386");
 #else

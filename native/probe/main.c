@@ -13,18 +13,30 @@ static const struct {
 	const char *name;
 	verb_run run;
 } verbs[] = {
-	{ "signals", run_signals },	    { "kill-all", run_kill_all },
-	{ "trace", run_trace },		    { "steer", run_steer },
-	{ "steal", run_steal },		    { "namespaces", run_namespaces },
-	{ "mounts", run_mounts },	    { "inode-flags", run_inode_flags },
-	{ "kernel", run_kernel },	    { "sockets", run_sockets },
-	{ "devices", run_devices },	    { "walk", run_walk },
-	{ "terminal", run_terminal },	    { "pool", run_pool },
-	{ "memory", run_memory },	    { "forks", run_forks },
-	{ "storm", run_storm },		    { "spy", run_spy },
-	{ "plant", run_plant },		    { "sweep", run_sweep },
-	{ "dive", run_dive },		    { "foreign-abi", run_foreign_abi },
-	{ "plain", run_plain },		    { "ids", run_ids },
+	{ "signals", run_signals },
+	{ "kill-all", run_kill_all },
+	{ "trace", run_trace },
+	{ "steer", run_steer },
+	{ "steal", run_steal },
+	{ "namespaces", run_namespaces },
+	{ "mounts", run_mounts },
+	{ "inode-flags", run_inode_flags },
+	{ "kernel", run_kernel },
+	{ "sockets", run_sockets },
+	{ "devices", run_devices },
+	{ "walk", run_walk },
+	{ "terminal", run_terminal },
+	{ "pool", run_pool },
+	{ "memory", run_memory },
+	{ "forks", run_forks },
+	{ "storm", run_storm },
+	{ "spy", run_spy },
+	{ "plant", run_plant },
+	{ "sweep", run_sweep },
+	{ "dive", run_dive },
+	{ "foreign-abi", run_foreign_abi },
+	{ "plain", run_plain },
+	{ "ids", run_ids },
 	{ "attributes", run_attributes },
 };
 
@@ -42,7 +54,8 @@ void report(long value, const char *format, ...)
 
 long in_child(long (*action)(const void *), const void *argument)
 {
-	int *answer = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int *answer =
+		mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status = 0;
 	pid_t child;
 
@@ -75,7 +88,8 @@ static void count_signal(int number)
 	received++;
 }
 
-/* As PID 1 of a container without protections: runs a verb in a child, and counts what reaches itself. */
+/* As PID 1 of a container without protections: runs a verb in a child, and counts what reaches
+ * itself. */
 int run_plain(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = count_signal, .sa_flags = SA_RESTART };

@@ -27,7 +27,8 @@ static char block[MIB];
 static long take_anonymous(long mib)
 {
 	for (long i = 0; i < mib; i++) {
-		char *page = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *page =
+			mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (page == MAP_FAILED)
 			return -1;
@@ -184,9 +185,14 @@ static const struct {
 	const char *name;
 	take_memory take;
 } kinds[] = {
-	{ "anonymous", take_anonymous }, { "shm", take_shm },	     { "memory-file", take_memory_file },
-	{ "tmpfs", take_tmpfs },	 { "disk", take_disk },	     { "pipes", take_pipes },
-	{ "sockets", take_sockets },	 { "page-tables", take_page_tables },
+	{ "anonymous", take_anonymous },
+	{ "shm", take_shm },
+	{ "memory-file", take_memory_file },
+	{ "tmpfs", take_tmpfs },
+	{ "disk", take_disk },
+	{ "pipes", take_pipes },
+	{ "sockets", take_sockets },
+	{ "page-tables", take_page_tables },
 	{ "dentries", take_dentries },
 };
 

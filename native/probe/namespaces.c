@@ -20,9 +20,9 @@ struct space {
 };
 
 static const struct space spaces[] = {
-	{ "mnt", 0x00020000 },	  { "cgroup", 0x02000000 }, { "uts", 0x04000000 },
-	{ "ipc", 0x08000000 },	  { "user", 0x10000000 },   { "pid", 0x20000000 },
-	{ "net", 0x40000000 },	  { "time", 0x00000080 },
+	{ "mnt", 0x00020000 }, { "cgroup", 0x02000000 }, { "uts", 0x04000000 },
+	{ "ipc", 0x08000000 }, { "user", 0x10000000 },	 { "pid", 0x20000000 },
+	{ "net", 0x40000000 }, { "time", 0x00000080 },
 };
 
 static long unshare_one(const void *argument)

@@ -1,4 +1,5 @@
-/* What all sandboxes of a machine share: takes as much of one kind as it gets, says how much, and holds it. */
+/* What all sandboxes of a machine share: takes as much of one kind as it gets, says how much, and
+ * holds it. */
 #include "probe.h"
 
 #include <errno.h>
@@ -183,15 +184,24 @@ static const struct {
 	const char *name;
 	take_one take;
 } pools[] = {
-	{ "aio", take_aio },		 { "terminals", take_terminal },
-	{ "inotify", take_inotify },	 { "watches", take_watch },
-	{ "files", take_file },		 { "keys", take_key },
-	{ "shm", take_shared },		 { "semaphores", take_semaphores },
-	{ "messages", take_messages },	 { "queues", take_queue },
-	{ "pipes", take_pipe },		 { "sockets", take_sockets },
-	{ "timers", take_timer },	 { "epoll", take_epoll },
-	{ "locks", take_lock },		 { "signals", take_signal },
-	{ "locked-memory", take_locked_memory }, { "memory-files", take_memory_file },
+	{ "aio", take_aio },
+	{ "terminals", take_terminal },
+	{ "inotify", take_inotify },
+	{ "watches", take_watch },
+	{ "files", take_file },
+	{ "keys", take_key },
+	{ "shm", take_shared },
+	{ "semaphores", take_semaphores },
+	{ "messages", take_messages },
+	{ "queues", take_queue },
+	{ "pipes", take_pipe },
+	{ "sockets", take_sockets },
+	{ "timers", take_timer },
+	{ "epoll", take_epoll },
+	{ "locks", take_lock },
+	{ "signals", take_signal },
+	{ "locked-memory", take_locked_memory },
+	{ "memory-files", take_memory_file },
 };
 
 /* `pool <kind> <most>`: as many processes as it may have would take as many times more. */

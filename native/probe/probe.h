@@ -1,7 +1,7 @@
 /*
- * A program of hostile actions for tests: each verb tries all of one kind and says of every attempt what
- * the kernel answered. It is never installed. What it says is not what a test believes: the same verb is
- * shown to succeed without the protection, and the effect is looked for from the host.
+ * A program of hostile actions for tests: each verb tries all of one kind and says of every attempt
+ * what the kernel answered. It is never installed. What it says is not what a test believes: the
+ * same verb is shown to succeed without the protection, and the effect is looked for from the host.
  */
 #ifndef DSEC_PROBE_H
 #define DSEC_PROBE_H
@@ -11,7 +11,8 @@
 /* One line, `<item> <errno>`: 0 when `value` is not negative. Takes errno as it is. */
 void report(long value, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Runs in a child of its own, so that what it does to itself ends with it. The value is 0 or -1 with errno. */
+/* Runs in a child of its own, so that what it does to itself ends with it. The value is 0 or -1
+ * with errno. */
 long in_child(long (*action)(const void *), const void *argument);
 
 /* Until standard input ends, or for ever where it is none. */

@@ -1,4 +1,5 @@
-/* Leaves a word everywhere that may outlast or reach beyond a sandbox, and looks for one everywhere. */
+/* Leaves a word everywhere that may outlast or reach beyond a sandbox, and looks for one
+ * everywhere. */
 #include "probe.h"
 
 #include <dirent.h>
@@ -67,7 +68,8 @@ static void plant_ipc(const char *word)
 /* `plant <word>`: stays, with the word as its name and arguments. */
 int run_plant(int argc, char **argv)
 {
-	static const char *const directories[] = { "/tmp", "/dev/shm", "/root", "/dev/mqueue", "/" };
+	static const char *const directories[] = { "/tmp", "/dev/shm", "/root", "/dev/mqueue",
+						   "/" };
 
 	if (argc < 1)
 		return 2;
@@ -103,8 +105,9 @@ static void look_below(const char *path, const char *word, int depth)
 		    strcmp(entry->d_name, own) == 0 || strcmp(entry->d_name, "self") == 0 ||
 		    strcmp(entry->d_name, "thread-self") == 0)
 			continue;
-		if (snprintf(inner, sizeof(inner), "%s/%s", path[1] == 0 ? "" : path, entry->d_name) >=
-		    (int)sizeof(inner) || lstat(inner, &stat) < 0)
+		if (snprintf(inner, sizeof(inner), "%s/%s", path[1] == 0 ? "" : path,
+			     entry->d_name) >= (int)sizeof(inner) ||
+		    lstat(inner, &stat) < 0)
 			continue;
 		if (strstr(entry->d_name, word) != NULL)
 			report(0, "found-name:%s", inner);
@@ -117,7 +120,8 @@ static void look_below(const char *path, const char *word, int depth)
 		closedir(directory);
 }
 
-/* `sweep <word>`: the word comes backwards, or whoever looks would find it in what this was called with. */
+/* `sweep <word>`: the word comes backwards, or whoever looks would find it in what this was called
+ * with. */
 int run_sweep(int argc, char **argv)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0), length;
