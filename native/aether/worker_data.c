@@ -204,6 +204,8 @@ void worker_write_file(const struct dsec_msg_file_write *message)
 		err = -errno;
 	if (err) {
 		unlinkat(directory, temporary, 0);
+		/* What it took of the disk is there again before the answer. */
+		close(fd);
 		worker_fail(err, "write");
 	}
 	done.bytes = (uint64_t)bytes;

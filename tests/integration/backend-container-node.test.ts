@@ -202,6 +202,7 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
       const views = statSync(join(stateRoot, 'run/views'));
       expect([views.uid, views.mode & 0o777]).toEqual([1234, 0o700]);
       process.kill(pid, 'SIGTERM');
+      await until('it has ended', () => !existsSync(`/proc/${pid}`) || undefined);
     });
 
     it('takes no sandbox with it; its successor watches them', async () => {
