@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -107,6 +108,20 @@ static int limit_capabilities(uint64_t mask)
 		sets[i].inheritable = 0;
 	}
 	return syscall(SYS_capset, &header, sets) ? -errno : 0;
+}
+
+void identity_yield_memory(const char *score)
+{
+	int fd;
+
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+		return;
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write(fd, score, strlen(score));
+		close(fd);
+	}
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 int identity_assume(const struct account *account)

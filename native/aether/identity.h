@@ -16,6 +16,19 @@ int identity_find(struct dsec_bytes user, bool whole, struct account *account);
 /* aether's own number for an id of the session namespace. */
 uint32_t identity_outside(uint32_t inside);
 
+/* Of the kernel's scores: who goes first when the sandbox's memory limit is reached. */
+#define YIELD_LEADER "1000"
+/* Before the agent, after whatever a session has started. */
+#define YIELD_KEEPER "900"
+
+/*
+ * Lets this process go before the agent, which may look larger than one whose memory is in pipes,
+ * sockets or page tables. The file belongs to this process only while it is dumpable: for a process
+ * that still has the agent's ids, which no session can trace. A host where it cannot be written
+ * leaves the order to the kernel.
+ */
+void identity_yield_memory(const char *score);
+
 /*
  * Enters the session namespace, if there is one, and takes the account's ids there, with no
  * capability beyond what containers of other runtimes commonly have. Returns 0 or a negative errno.

@@ -274,6 +274,7 @@ static int become_keeper(const struct start *start)
 		proc_fd,	 session_ids.namespace_fd,
 	};
 
+	identity_yield_memory(YIELD_KEEPER);
 	prctl(PR_SET_NAME, "aether-keeper", 0, 0, 0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) || sigaction(SIGCHLD, &action, NULL))
 		return -errno;

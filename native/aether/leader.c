@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,9 +19,6 @@ enum {
 	SCRIPT_FD = 3,
 	STATUS_FD = 9,
 };
-
-/* Of the kernel's scores, the greatest. */
-#define FIRST_TO_GO "1000"
 
 static int moved_up(int *fd)
 {
@@ -66,30 +62,10 @@ static int step_terminal(struct start *start, const struct program *program)
 	return start->terminal >= 0 && ioctl(0, TIOCSCTTY, 0) ? -errno : 0;
 }
 
-/*
- * When the sandbox's memory limit is reached, whatever a session has started goes before the agent,
- * which may look larger than a process whose memory is in pipes and sockets. The file belongs to
- * this process only while it is dumpable: here, where it still has the agent's ids, which no
- * session can trace. A host where it cannot be written leaves the order to the kernel.
- */
-static void go_before_agent(void)
-{
-	int fd;
-
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
-		return;
-	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)!write(fd, FIRST_TO_GO, sizeof(FIRST_TO_GO) - 1);
-		close(fd);
-	}
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-}
-
 static int step_identity(struct start *start, const struct program *program)
 {
 	(void)start;
-	go_before_agent();
+	identity_yield_memory(YIELD_LEADER);
 	return identity_assume(&program->account);
 }
 

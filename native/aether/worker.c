@@ -259,6 +259,7 @@ void worker_run(const struct worker_task *task)
 	int err;
 
 	worker_task = *task;
+	identity_yield_memory(YIELD_KEEPER);
 	prctl(PR_SET_NAME, "aether-worker", 0, 0, 0);
 	dsec_message_decode(dsec_frame_type(&dsec_aether_protocol, task->code)->message,
 			    task->payload, &message);
