@@ -137,7 +137,9 @@ describe('what a suite leaves behind', () => {
   });
 
   it('fails it: a process in a session of its own, which is ended', async () => {
-    const [, record] = await runScript('setsid sleep 77 >/dev/null 2>&1 3>&- & true');
+    // Not before it runs: in the middle of an exec a process shows no environment.
+    const started = 'until grep -qx sleep /proc/$!/comm; do sleep 0.01; done';
+    const [, record] = await runScript(`setsid sleep 77 >/dev/null 2>&1 3>&- & ${started}`);
     expect(record?.errors[0]).toMatch(/process \d+: sleep 77/);
     const pid = /process (\d+)/.exec(record?.errors[0] ?? '')?.[1];
     await expect.poll(() => isRunning(Number(pid))).toBe(false);
