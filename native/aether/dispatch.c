@@ -14,12 +14,13 @@ static const struct {
 	uint8_t code;
 	int (*handle)(const struct dsec_frame *frame);
 } requests[] = {
-	{ DSEC_AETHER_EXEC_START, command_start },  { DSEC_AETHER_EXEC_ATTACH, command_attach },
-	{ DSEC_AETHER_SESSION_OPEN, session_open }, { DSEC_AETHER_SESSION_CLOSE, session_close },
-	{ DSEC_AETHER_FILE_READ, file_request },    { DSEC_AETHER_FILE_WRITE, file_request },
-	{ DSEC_AETHER_FILE_STAT, file_request },    { DSEC_AETHER_FILE_LIST, file_request },
-	{ DSEC_AETHER_FILE_MKDIR, file_request },   { DSEC_AETHER_FILE_MOVE, file_request },
-	{ DSEC_AETHER_FILE_REMOVE, file_request },  { DSEC_AETHER_PORT_OPEN, file_request },
+	{ DSEC_AETHER_EXEC_START, command_start },    { DSEC_AETHER_EXEC_ATTACH, command_attach },
+	{ DSEC_AETHER_SESSION_OPEN, session_open },   { DSEC_AETHER_SESSION_CLOSE, session_close },
+	{ DSEC_AETHER_SESSION_WATCH, session_watch }, { DSEC_AETHER_FILE_READ, file_request },
+	{ DSEC_AETHER_FILE_WRITE, file_request },     { DSEC_AETHER_FILE_STAT, file_request },
+	{ DSEC_AETHER_FILE_LIST, file_request },      { DSEC_AETHER_FILE_MKDIR, file_request },
+	{ DSEC_AETHER_FILE_MOVE, file_request },      { DSEC_AETHER_FILE_REMOVE, file_request },
+	{ DSEC_AETHER_PORT_OPEN, file_request },
 };
 
 static int dispatch_connection_frame(const struct dsec_frame *frame)

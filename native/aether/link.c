@@ -346,7 +346,7 @@ static void drop(void)
 
 static void give_pages_back(void)
 {
-	if (!is_large || in_used > 0 || out_waiting() > 0 || stream_count() > 0)
+	if (!is_large || in_used > 0 || out_waiting() > 0 || stream_busy_count() > 0)
 		return;
 	madvise(in, sizeof(in) & ~4095u, MADV_DONTNEED);
 	madvise(out, sizeof(out) & ~4095u, MADV_DONTNEED);

@@ -25,6 +25,16 @@ struct session *session_find(struct dsec_bytes id)
 	return session;
 }
 
+/* Whoever waits for the end of the session hears of it. */
+static void watch_answer(struct session *session)
+{
+	uint32_t number = session->watch.number;
+
+	stream_close(&session->watch);
+	if (number != 0)
+		link_put(DSEC_AETHER_DONE, number, &(struct dsec_msg_done){ 0 });
+}
+
 void session_free(struct session *session)
 {
 	struct session **at = &sessions;
@@ -38,6 +48,7 @@ void session_free(struct session *session)
 	timer_stop(&session->settle);
 	timer_stop(&session->stubborn);
 	stream_close(&session->stream);
+	watch_answer(session);
 	process_release(&session->process);
 	free(session);
 }
@@ -94,6 +105,7 @@ static bool produce(struct stream *stream)
 	return false;
 }
 
+/* The host gives up the request. */
 static int consume(struct stream *stream, const struct dsec_frame *frame)
 {
 	if (frame->type->code != DSEC_AETHER_CANCEL && frame->type->code != DSEC_AETHER_ERROR)
@@ -115,6 +127,24 @@ static const struct stream_kind session_stream = {
 	.produce = produce,
 	.consume = consume,
 	.detached = detached,
+};
+
+static bool watch_produce(struct stream *stream)
+{
+	(void)stream;
+	return false;
+}
+
+static void watch_detached(struct stream *stream)
+{
+	(void)stream;
+}
+
+static const struct stream_kind watch_stream = {
+	.produce = watch_produce,
+	.consume = consume,
+	.detached = watch_detached,
+	.is_silent = true,
 };
 
 static struct session *add(const struct dsec_msg_session_open *message)
@@ -181,4 +211,23 @@ int session_close(const struct dsec_frame *frame)
 	process_order(&session->process, ORDER_KILL_TREE, SIGKILL);
 	link_put(DSEC_AETHER_DONE, frame->stream, &(struct dsec_msg_done){ 0 });
 	return 0;
+}
+
+int session_watch(const struct dsec_frame *frame)
+{
+	struct dsec_msg_session_watch message;
+	struct session *session;
+
+	dsec_message_decode(frame->type->message, frame->payload, &message);
+	session = session_find(message.session_id);
+	if (!session) {
+		link_put_error(frame->stream, DSEC_ERROR_NOT_FOUND, 0, "no such session");
+		return 0;
+	}
+	if (session->watch.number != 0) {
+		link_put_error(session->watch.number, DSEC_ERROR_CONFLICT, 0,
+			       "watched on another stream");
+		stream_close(&session->watch);
+	}
+	return stream_open(&session->watch, &watch_stream, frame->stream);
 }

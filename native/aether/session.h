@@ -18,6 +18,8 @@ struct inlet;
 
 int session_open(const struct dsec_frame *frame);
 int session_close(const struct dsec_frame *frame);
+/* Its answer comes when the shell has ended. */
+int session_watch(const struct dsec_frame *frame);
 
 /* Runs the command's text in the session that the message names; says how that went by its
  * functions. */

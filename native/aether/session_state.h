@@ -17,6 +17,7 @@ struct session {
 	bool is_open; /* the shell runs */
 	bool has_ended;
 	struct stream stream; /* of the request that opens it */
+	struct stream watch;  /* of the one that waits for its end */
 	struct process process;
 	struct command *current;
 	bool current_reads; /* its input is the session's */

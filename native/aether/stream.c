@@ -8,6 +8,7 @@ enum {
 
 static struct stream *slots[SLOTS];
 static uint32_t open_count;
+static uint32_t silent_count;
 static struct stream *first_ready;
 static struct stream **last_ready = &first_ready;
 
@@ -25,9 +26,9 @@ bool stream_may_open(uint32_t number)
 	return open_count < DSEC_STREAMS_MAX && !stream_find(number);
 }
 
-uint32_t stream_count(void)
+uint32_t stream_busy_count(void)
 {
-	return open_count;
+	return open_count - silent_count;
 }
 
 int stream_open(struct stream *stream, const struct stream_kind *kind, uint32_t number)
@@ -41,6 +42,7 @@ int stream_open(struct stream *stream, const struct stream_kind *kind, uint32_t 
 	};
 	slots[number % SLOTS] = stream;
 	open_count++;
+	silent_count += kind->is_silent;
 	return 0;
 }
 
@@ -70,6 +72,7 @@ void stream_close(struct stream *stream)
 	*at = stream->next_same_slot;
 	stream->number = 0;
 	open_count--;
+	silent_count -= stream->kind->is_silent;
 }
 
 void stream_detach_all(void)

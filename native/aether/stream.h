@@ -17,6 +17,8 @@ struct stream_kind {
 	int (*consume)(struct stream *stream, const struct dsec_frame *frame);
 	/* The link is gone, or the host gave the request up. The stream is closed already. */
 	void (*detached)(struct stream *stream);
+	/* Waits for its end and carries nothing until then. */
+	bool is_silent;
 };
 
 struct stream {
@@ -35,7 +37,8 @@ void stream_close(struct stream *stream);
 void stream_detach_all(void);
 /* Whether one more may be opened under this number. */
 bool stream_may_open(uint32_t number);
-uint32_t stream_count(void);
+/* Those that may have something to carry. */
+uint32_t stream_busy_count(void);
 
 /* Takes the next stream that has something to say, NULL when there is none. */
 struct stream *stream_next_ready(void);

@@ -353,6 +353,21 @@ const struct dsec_message dsec_msg_session_close = {
 	.bytes_max = 46,
 };
 
+static const struct dsec_field dsec_msg_session_watch_fields[] = {
+	{ .name = "sessionId", .tag = 1,
+	  .offset = offsetof(struct dsec_msg_session_watch, session_id),
+	  .kind = DSEC_KIND_STRING, .optional = false, .min = INT64_C(1), .max = INT64_C(40),
+	  .bytes_max = 40 },
+};
+
+const struct dsec_message dsec_msg_session_watch = {
+	.name = "session-watch",
+	.fields = dsec_msg_session_watch_fields,
+	.field_count = 1,
+	.size = sizeof(struct dsec_msg_session_watch),
+	.bytes_max = 46,
+};
+
 static const struct dsec_field dsec_msg_channel_fields[] = {
 	{ .name = "channel", .tag = 1, .offset = offsetof(struct dsec_msg_channel, channel),
 	  .kind = DSEC_KIND_U8, .optional = false, .min = INT64_C(0), .max = INT64_C(2),
@@ -1376,6 +1391,9 @@ static const struct dsec_frame_type aether_types[] = {
 	{ .name = "session-close", .code = DSEC_AETHER_SESSION_CLOSE,
 	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 46,
 	  .message = &dsec_msg_session_close },
+	{ .name = "session-watch", .code = DSEC_AETHER_SESSION_WATCH,
+	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 46,
+	  .message = &dsec_msg_session_watch },
 	{ .name = "stdin", .code = DSEC_AETHER_STDIN, .from = DSEC_FROM_CLIENT,
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 65536 },
 	{ .name = "stdout", .code = DSEC_AETHER_STDOUT, .from = DSEC_FROM_SERVER,
@@ -1423,7 +1441,7 @@ static const struct dsec_frame_type aether_types[] = {
 const struct dsec_protocol dsec_aether_protocol = {
 	.name = "aether",
 	.types = aether_types,
-	.type_count = 34,
+	.type_count = 35,
 };
 
 static const struct dsec_frame_type launcher_types[] = {

@@ -48,6 +48,7 @@ enum {
 	DSEC_AETHER_CANCEL = 24,
 	DSEC_AETHER_SESSION_OPEN = 25,
 	DSEC_AETHER_SESSION_CLOSE = 26,
+	DSEC_AETHER_SESSION_WATCH = 27,
 	DSEC_AETHER_STDIN = 32,
 	DSEC_AETHER_STDOUT = 33,
 	DSEC_AETHER_STDERR = 34,
@@ -271,6 +272,11 @@ struct dsec_msg_session_open {
 };
 
 struct dsec_msg_session_close {
+	uint32_t present;
+	struct dsec_bytes session_id;
+};
+
+struct dsec_msg_session_watch {
 	uint32_t present;
 	struct dsec_bytes session_id;
 };
@@ -775,6 +781,7 @@ extern const struct dsec_message dsec_msg_signal;
 extern const struct dsec_message dsec_msg_timeout;
 extern const struct dsec_message dsec_msg_session_open;
 extern const struct dsec_message dsec_msg_session_close;
+extern const struct dsec_message dsec_msg_session_watch;
 extern const struct dsec_message dsec_msg_channel;
 extern const struct dsec_message dsec_msg_file_read;
 extern const struct dsec_message dsec_msg_file_write;

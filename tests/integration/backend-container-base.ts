@@ -101,6 +101,7 @@ export const SHELL_COMMANDS: ConformanceCommands = {
   fillMemory: () => ['/bin/tail', '/dev/zero'],
   terminalSize: () =>
     shell('trap "stty size" WINCH; stty size; while :; do sleep 0.05 & wait $!; done'),
+  endShellIn: (ms) => `(sleep ${ms / 1000}; kill -9 $$) &`,
   manyNames: (directory, files) =>
     shell(
       'i=0; while [ $i -lt "$2" ]; do : > "$1/name-$i"; i=$((i + 1)); done',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { until } from './aether-peer.ts';
 import { context, outputOf, useExecWorld } from './exec-world.ts';
 
 describe('commands through the edge', () => {
@@ -152,6 +153,19 @@ describe('commands through the edge', () => {
     const { exec } = await edge().run({ shell: 'kill -9 $$', session: session.id });
     expect(exec.exit).toMatchObject({ signal: 9, oomKilled: false });
     expect(sessions.list(entry, {}).sessions.at(-1)).toEqual({ ...session, open: false });
+  });
+
+  test('a shell that ends while nobody uses it is told, once', async () => {
+    const { sessions, entry } = edge();
+    const session = await sessions.open(entry, {}, context('session-3'));
+    const isOpen = () => sessions.list(entry, {}).sessions.at(-1)?.open;
+    await edge().run({ shell: '(sleep 0.1; kill -9 $$) &', session: session.id });
+    expect(isOpen()).toBe(true);
+    await until(() => isOpen() === false, 'the session is closed');
+    await sessions.close(entry, session.id, context());
+    const ends = await edge().eventsOf('session-end');
+    const mine = ends.filter((event) => 'session' in event && event.session === session.id);
+    expect(mine).toEqual([expect.objectContaining({ sandbox: entry.id, type: 'session-end' })]);
   });
 
   test('nothing starts in the grace time', async () => {

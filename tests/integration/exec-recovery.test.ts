@@ -47,6 +47,26 @@ describe('commands and edges that come and go', () => {
     expect(again.execs.list(again.entry, { limit: 1000 }).execs.at(-1)).toEqual(done);
   });
 
+  test('a shell that ended while no edge was there is told, and one that ends later', async () => {
+    const before = world().edge;
+    const { entry } = before;
+    const early = await before.sessions.open(entry, {}, context('session-early'));
+    const late = await before.sessions.open(entry, {}, context('session-late'));
+    await before.run({ shell: '(sleep 0.1; kill -9 $$) &', session: early.id });
+    before.close();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const edge = world().restart();
+    const isOpen = ({ id }: { id: string }) =>
+      edge.sessions.list(edge.entry, {}).sessions.find((session) => session.id === id)?.open;
+    expect([isOpen(early), isOpen(late)]).toEqual([true, true]);
+    // As the recovery of sandboxes says it.
+    edge.sandboxes.moveTo('running');
+    await until(() => isOpen(early) === false, 'the early session is closed');
+    await edge.run({ shell: '(sleep 0.1; kill -9 $$) &', session: late.id });
+    await until(() => isOpen(late) === false, 'the late session is closed');
+    expect(await edge.eventsOf('session-end')).toHaveLength(2);
+  });
+
   test('a command whose row is older than its first frame is sent once', async () => {
     const edge = world().edge;
     const marker = join(world().root, 'once');

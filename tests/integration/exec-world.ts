@@ -18,7 +18,7 @@ import {
   type Sandboxes,
   type SandboxHooks,
 } from '@dsec/edge';
-import type { ExecSpec } from '@dsec/protocol';
+import type { Event, ExecSpec } from '@dsec/protocol';
 import {
   type Digest,
   DsecError,
@@ -117,6 +117,8 @@ export interface TestEdge extends ExecServices {
   readonly journal: Journal;
   readonly agents: Agents;
   readonly faults: string[];
+  /** What its event log holds. */
+  eventsOf(type: Event['type']): Promise<Event[]>;
   /** Runs a command and waits for its end. */
   run(
     what: string | string[] | ExecSpec,
@@ -151,9 +153,9 @@ export function openTestEdge(
     dial: options.dial ?? (() => dialUnix(aetherPath())),
     onFault: (_, reason) => void faults.push(reason),
   });
+  const events = openEventLog(journal, clock);
   const services = createExecServices({
-    ...{ journal, sandboxes, agents, clock, random, spoolRoot },
-    events: openEventLog(journal, clock),
+    ...{ journal, sandboxes, agents, clock, random, spoolRoot, events },
     idempotency: openIdempotency(journal, clock),
     oomKills: async () => 0,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
@@ -162,6 +164,16 @@ export function openTestEdge(
   return {
     ...services,
     ...{ sandboxes, entry: sandboxes.entry, journal, agents, faults },
+    async eventsOf(type) {
+      const found: Event[] = [];
+      const cursor = `${journal.id}-0`;
+      const { signal } = new AbortController();
+      for await (const event of events.follow({ cursor, signal, quietMs: 1 })) {
+        if (event === undefined) return found;
+        if (event.type === type) found.push(event);
+      }
+      return found;
+    },
     run(what, more = {}) {
       const spec =
         typeof what === 'string' ? { shell: what } : Array.isArray(what) ? { argv: what } : what;

@@ -25,6 +25,7 @@ export const SIM_COMMANDS: ConformanceCommands = {
   tree: () => ['tree', '4', '600000'],
   fillMemory: () => ['oom'],
   terminalSize: () => ['size'],
+  endShellIn: (ms) => `end-in ${ms}`,
   manyNames: (directory, files) => ['many-files', directory, String(files)],
 };
 

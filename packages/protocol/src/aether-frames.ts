@@ -225,6 +225,12 @@ const SessionOpen = message('session-open', {
 
 const SessionClose = message('session-close', { sessionId: identifier(1) });
 
+/**
+ * Answered by `done` when the shell has ended, whoever ended it, and until then not at all. `not-found`: it
+ * has ended before. A session has one watch: a later one ends the earlier with `conflict`.
+ */
+const SessionWatch = message('session-watch', { sessionId: identifier(1) });
+
 const ChannelOf = message('channel', { channel: channel(1) });
 
 const FileRead = message('file-read', {
@@ -357,6 +363,7 @@ export const AETHER_FRAMES = defineFrameProtocol('aether', {
   cancel: control(0x18, 'client', 'stream', Empty),
   'session-open': control(0x19, 'client', 'stream', SessionOpen),
   'session-close': control(0x1a, 'client', 'stream', SessionClose),
+  'session-watch': control(0x1b, 'client', 'stream', SessionWatch),
 
   stdin: data(0x20, 'client'),
   stdout: data(0x21, 'server'),

@@ -11,7 +11,7 @@ type FrameNamed<T extends AgentFrameType> = Extract<AetherFrame, { type: T }>;
 /** Frames that the host sends on a stream, except data. */
 export type HostFrameType =
   | `exec-${'start' | 'attach' | 'exit-ack'}`
-  | `session-${'open' | 'close'}`
+  | `session-${'open' | 'close' | 'watch'}`
   | `file-${'read' | 'write' | 'stat' | 'list' | 'mkdir' | 'move' | 'remove'}`
   | ('port-open' | 'resize' | 'signal' | 'timeout' | 'cancel' | 'ack' | 'credit');
 export type AgentFields<T extends AgentFrameType> =

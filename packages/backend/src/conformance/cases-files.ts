@@ -81,6 +81,27 @@ export const fileCases: Readonly<Record<string, ConformanceTest>> = {
     assert.equal((await run(next, [], { sessionId, shell: 'exit 5' })).exitCode, 5);
     await refused('not-found', run(next, [], { sessionId, shell: 'pwd' }));
   },
+
+  'the end of a shell that nobody uses is told': async (bench) => {
+    const { plan, link } = await bench.start();
+    const sessionId = 'session-one';
+    await refused('not-found', link.request('session-watch', { sessionId }));
+    await link.request('session-open', { sessionId, env: [] });
+    const cut = refused('unavailable', link.request('session-watch', { sessionId }));
+    // A watch belongs to its link; the next one asks again.
+    const next = await bench.connect(plan);
+    await cut;
+    const early = refused('conflict', next.request('session-watch', { sessionId }));
+    const late = next.request('session-watch', { sessionId });
+    await early;
+    await run(next, [], { sessionId, shell: bench.commands.endShellIn(200) });
+    assert.equal((await late).type, 'done');
+    await refused('not-found', next.request('session-watch', { sessionId }));
+    await next.request('session-open', { sessionId, env: [] });
+    const closed = next.request('session-watch', { sessionId });
+    await next.request('session-close', { sessionId });
+    assert.equal((await closed).type, 'done');
+  },
 };
 
 async function writeFile(link: AgentLink, path: Uint8Array, bytes: Uint8Array): Promise<number> {

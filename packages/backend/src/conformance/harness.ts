@@ -29,6 +29,8 @@ export interface ConformanceCommands {
   fillMemory(): readonly string[];
   /** Prints `rows columns` of its terminal, and again at each change, until it is killed. */
   terminalSize(): readonly string[];
+  /** Text for a session: its shell ends by itself so long after the command. */
+  endShellIn(ms: number): string;
   /** Empty files `name-0`, `name-1`, … in a directory that is there. */
   manyNames(directory: string, files: number): readonly string[];
 }

@@ -214,6 +214,8 @@ function beginning(state: State, link: AgentLink, frame: AetherFrame): (() => vo
       return () => commands.sessions.open(link, frame);
     case 'session-close':
       return () => commands.sessions.close(link, frame);
+    case 'session-watch':
+      return () => commands.sessions.watch(link, frame);
     case 'file-read':
     case 'file-write':
     case 'file-stat':

@@ -6,7 +6,7 @@ import { createCommand, type SimCommand } from './command.ts';
 import type { ProcessEnd, SimProcess } from './processes.ts';
 import { type ProgramSetting, startBody, startProgram } from './program.ts';
 import { createSessions, type Sessions, type SimSession } from './sessions.ts';
-import { runShell, type ShellState } from './shell.ts';
+import { runShell, type ShellResult, type ShellState } from './shell.ts';
 
 type FrameNamed<T extends AetherFrame['type']> = Extract<AetherFrame, { type: T }>;
 
@@ -111,14 +111,13 @@ function beginAlone(
 
 function beginInSession(command: SimCommand, session: SimSession, text: string) {
   const setting: ProgramSetting = { ...command.setting, ...session.state };
-  let isOver = false;
+  let result: ShellResult | undefined;
   const leader = startBody(setting, 'sh', [], async ({ system }) => {
-    const result = await runShell(setting, session.state, text, system);
-    isOver = result.isOver;
+    result = await runShell(setting, session.state, text, system);
     return result.exitCode;
   });
   const ended = leader.ended.then((end): ProcessEnd => {
-    session.release(isOver || end.signal !== undefined);
+    session.release(result?.isOver === true || end.signal !== undefined, result?.endsInMs);
     return end;
   });
   return { leader, ended };

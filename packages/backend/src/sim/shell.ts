@@ -7,28 +7,38 @@ export interface ShellState {
   cwd: string;
 }
 
+export interface ShellResult {
+  readonly exitCode: number;
+  /** The shell itself has ended. */
+  readonly isOver: boolean;
+  /** The shell is to end so much later, whatever it does then. */
+  readonly endsInMs?: number | undefined;
+}
+
 const NOT_FOUND = 127;
 const SIGNALLED = 128;
 
 /**
  * A very small shell: statements between `;` or line ends, `&`, words with quotes and `$NAME`, and the
- * commands `cd`, `export`, `NAME=value`, `exit`. Everything else is a program. Returns the exit code, and
- * whether the shell itself is to end.
+ * commands `cd`, `export`, `NAME=value`, `exit`, `end-in MS`. Everything else is a program.
  */
 export async function runShell(
   setting: ProgramSetting,
   state: ShellState,
   text: string,
   system: ProcessSystem,
-): Promise<{ readonly exitCode: number; readonly isOver: boolean }> {
+): Promise<ShellResult> {
   let exitCode = 0;
+  let endsInMs: number | undefined;
   for (const statement of text.split(/[;\n]/)) {
     const isBackground = statement.trimEnd().endsWith('&');
     const words = wordsOf(statement.trimEnd().replace(/&$/, ''), state.env);
     const [name, value = ''] = words;
     if (name === undefined) continue;
     if (name === 'exit') return { exitCode: Number(value), isOver: true };
-    if (name === 'cd') {
+    if (name === 'end-in') {
+      endsInMs = Number(value);
+    } else if (name === 'cd') {
       state.cwd = value.startsWith('/') ? value : `${state.cwd}/${value}`;
       exitCode = 0;
     } else if (name === 'export' || /^[A-Za-z_]\w*=/.test(name)) {
@@ -40,7 +50,7 @@ export async function runShell(
       exitCode = await codeOf(startProgram(here, words), isBackground, system);
     }
   }
-  return { exitCode, isOver: false };
+  return { exitCode, isOver: false, endsInMs };
 }
 
 function assign(state: ShellState, text: string): void {

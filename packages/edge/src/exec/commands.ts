@@ -49,7 +49,7 @@ export interface CommandsOptions {
   readonly spoolRoot: string;
   readonly oomKills: (entry: SandboxEntry) => Promise<number>;
   /** The shell of a session has ended, as one of its commands has shown. */
-  readonly onSessionGone: (session: string) => void;
+  readonly onSessionGone: (entry: SandboxEntry, session: string) => void;
   readonly limits?: Partial<CommandLimits>;
 }
 
@@ -145,7 +145,7 @@ function contextOf({ options, active, bySandbox, oomKillsSeen }: Roll): LifeCont
       // A shell reports codes of its commands: a signal is its own end.
       const isShellGone =
         outcome?.error?.code === 'not-found' || outcome?.exit?.signal !== undefined;
-      if (session !== undefined && isShellGone) options.onSessionGone(session);
+      if (session !== undefined && isShellGone) options.onSessionGone(entry, session);
     },
   };
 }

@@ -60,14 +60,12 @@ export function createExecServices(options: ExecServicesOptions): ExecServices {
   const { journal, sandboxes, clock } = options;
   const table = createExecTable(journal);
   const sessionTable = createSessionTable(journal);
-  const commands = createCommands({
-    ...{ ...options, table },
-    onSessionGone: (id) => sessionTable.setState(id, 'closed'),
-  });
+  const sessions = createSessions({ ...options, table: sessionTable });
+  const commands = createCommands({ ...options, table, onSessionGone: sessions.ended });
   sandboxes.hook({ forgotten: (id) => sessionTable.removeAll(id) });
   return {
     execs: createExecs({ ...options, table, commands, sessions: sessionTable }),
-    sessions: createSessions({ ...options, table: sessionTable }),
+    sessions,
     readOutput: (...request) => readOutput(commands, clock, ...request),
     attach: (...request) => attachExec({ commands, table, sandboxes }, ...request),
     activeCount: commands.activeCount,

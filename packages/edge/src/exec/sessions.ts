@@ -4,6 +4,8 @@
  */
 import type { Session } from '@dsec/protocol';
 import { asDsecError, type Clock, DsecError, newExecId, type Random } from '@dsec/std';
+import type { Journal } from '../journal/database.ts';
+import type { EventLog } from '../journal/event-log.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { SessionRow, SessionTable } from '../journal/session-table.ts';
 import type { KeyedContext, OperationContext } from '../operation.ts';
@@ -11,9 +13,12 @@ import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import type { Agents } from './agents.ts';
 import type { SessionPage, SessionSpec } from './exec-shapes.ts';
 import { cursorOf, PAGE_LIMIT_DEFAULT, type PageQuery, sequenceOfCursor } from './listing.ts';
+import { createSessionWatch } from './session-watch.ts';
 import { settleSession } from './settled-spec.ts';
 
 export interface SessionsOptions {
+  readonly journal: Pick<Journal, 'transaction'>;
+  readonly events: Pick<EventLog, 'append'>;
   readonly sandboxes: Sandboxes;
   readonly agents: Agents;
   readonly table: SessionTable;
@@ -28,10 +33,20 @@ export interface Sessions {
   list(entry: SandboxEntry, query: PageQuery): SessionPage;
   /** Ends the shell and every process that it has left. Idempotent; `not-found` for one that never was. */
   close(entry: SandboxEntry, id: string, context: OperationContext): Promise<void>;
+  /** The shell has ended; told once, as an event. */
+  ended(entry: SandboxEntry, id: string): void;
 }
 
 export function createSessions(options: SessionsOptions): Sessions {
   const { sandboxes, agents, table, idempotency, clock, random } = options;
+  const ended = (entry: SandboxEntry, id: string) => endSession(options, entry, id);
+  const watch = createSessionWatch({ agents, clock, onEnd: ended });
+  sandboxes.hook({
+    running(entry, from) {
+      if (from === 'creating') return;
+      for (const row of table.listOpen(entry.id)) watch(entry, row);
+    },
+  });
   const opening = new Map<string, Promise<void>>();
 
   const rowOf = (entry: SandboxEntry, id: string): SessionRow => {
@@ -45,10 +60,12 @@ export function createSessions(options: SessionsOptions): Sessions {
       const link = await agents.link(entry.key);
       await link.request('session-open', fieldsOf(row));
       table.setState(row.id, 'open');
+      watch(entry, row);
     } catch (thrown) {
       const { code } = asDsecError(thrown);
       table.setState(row.id, code === 'already-exists' ? 'open' : 'closed');
       if (code !== 'already-exists') throw thrown;
+      watch(entry, row);
     }
   };
 
@@ -92,9 +109,26 @@ export function createSessions(options: SessionsOptions): Sessions {
       await link.request('session-close', { sessionId: id }, signal).catch((thrown) => {
         if (asDsecError(thrown).code !== 'not-found') throw thrown;
       });
-      table.setState(id, 'closed');
+      ended(entry, id);
     },
+    ended,
   };
+}
+
+/** The end and its event are there together, or not at all. */
+function endSession(
+  { journal, table, events }: SessionsOptions,
+  entry: SandboxEntry,
+  session: string,
+): void {
+  const { project, principal, job, id: sandbox } = entry;
+  journal.transaction(() => {
+    if (!table.close(session)) return;
+    events.append({
+      ...{ type: 'session-end', project, principal, sandbox, session },
+      ...(job === undefined ? {} : { job }),
+    });
+  });
 }
 
 function fieldsOf({ id, spec }: SessionRow) {

@@ -35,6 +35,10 @@ export interface SessionRow {
 export interface SessionTable {
   insert(row: SessionRow): void;
   setState(id: string, state: SessionRow['state']): void;
+  /** Whether it was open until now. */
+  close(id: string): boolean;
+  /** Those of the sandbox whose shells are not known to have ended. */
+  listOpen(sandbox: SandboxId): SessionRow[];
   find(sandbox: SandboxId, id: string): SessionRow | undefined;
   /** In the order of their making, behind `after`. */
   list(sandbox: SandboxId, after: number, limit: number): SessionRow[];
@@ -50,6 +54,10 @@ type Stored = Omit<SessionRow, 'spec' | 'createdAtMs'> & {
 export function createSessionTable({ db }: Journal): SessionTable {
   const insert = db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
   const setState = db.prepare('UPDATE sessions SET state = ? WHERE id = ?');
+  const close = db.prepare("UPDATE sessions SET state = 'closed' WHERE id = ? AND state = 'open'");
+  const listOpen = db.prepare<[string], Stored>(
+    "SELECT * FROM sessions WHERE sandbox = ? AND state = 'open' ORDER BY sequence",
+  );
   const find = db.prepare<[string, string], Stored>(
     'SELECT * FROM sessions WHERE id = ? AND sandbox = ?',
   );
@@ -67,6 +75,8 @@ export function createSessionTable({ db }: Journal): SessionTable {
       );
     },
     setState: (id, state) => void setState.run(state, id),
+    close: (id) => close.run(id).changes > 0,
+    listOpen: (sandbox) => listOpen.all(sandbox).map(rowOf),
     find(sandbox, id) {
       const stored = find.get(id, sandbox);
       return stored && rowOf(stored);

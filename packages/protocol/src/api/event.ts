@@ -12,12 +12,13 @@ import {
   projectId,
   record,
   sandboxId,
+  sessionId,
   words,
 } from '../names.ts';
 import { ExecExit } from './exec.ts';
 import { Backend, EndReasonWord, SandboxStateWord } from './sandbox.ts';
 
-export const EVENT_TYPES = ['sandbox-state', 'exec-exit', 'lost'] as const;
+export const EVENT_TYPES = ['sandbox-state', 'exec-exit', 'session-end', 'lost'] as const;
 const EventType = words('EventType', EVENT_TYPES);
 
 /** Every event has a cursor: a stream that starts at it goes on with the next one. */
@@ -45,6 +46,13 @@ export const Event = Type.Union(
       type: Type.Literal('exec-exit'),
       exec: execId,
       exit: Type.Optional(ExecExit),
+    }),
+    /** Its shell has ended, by itself or closed. The end of a sandbox ends its sessions without a word. */
+    record('SessionEndEvent', {
+      ...common,
+      ...about,
+      type: Type.Literal('session-end'),
+      session: sessionId,
     }),
     /** Events that are no longer kept: who needs the state reads it, then goes on from this cursor. */
     record('LostEvent', { ...common, type: Type.Literal('lost') }),
