@@ -22,7 +22,7 @@ export interface StatePaths {
  */
 export function resolveStatePaths(stateOption: string | undefined): StatePaths {
   if (stateOption === '') throw new DsecError('invalid-argument', '--state takes a directory');
-  const root = resolve(stateOption ?? (process.env.DSEC_STATE || defaultRoot()));
+  const root = resolve(stateOption ?? (process.env.DSEC_STATE || defaultStateRoot()));
   return {
     root,
     store: join(root, 'store'),
@@ -63,7 +63,8 @@ function checkStateDirectory(path: string): void {
   );
 }
 
-function defaultRoot(): string {
+/** `/var/lib/dsec` for root, else below the XDG data directory. */
+export function defaultStateRoot(): string {
   if (process.getuid?.() === 0) return '/var/lib/dsec';
   // The XDG specification has a value that is not absolute ignored.
   const data = process.env.XDG_DATA_HOME ?? '';

@@ -14,16 +14,16 @@ import {
 import type { ListenAddress } from '@dsec/transport';
 import type { StatePaths } from './config.ts';
 
-/** The options of `dsec edge` as commander gives them. */
+/** The options of `dsec edge` as texts. */
 export interface EdgeCommandOptions {
   readonly edgeId: string;
   readonly shardId: string;
   readonly backend: string;
-  readonly listen?: string;
+  readonly listen?: string | undefined;
   readonly ticketKeys: string;
-  readonly platformProject?: string;
-  readonly launcher?: string;
-  readonly agent?: string;
+  readonly platformProject?: string | undefined;
+  readonly launcher?: string | undefined;
+  readonly agent?: string | undefined;
   readonly logLevel: string;
   readonly keepEndedMs: string;
 }

@@ -1,53 +1,40 @@
 import { CRASH_POINTS } from '@dsec/edge';
-import { asDsecError } from '@dsec/std';
-import type { Command } from 'commander';
+import { asDsecError, DsecError } from '@dsec/std';
+import { type Invocation, textFlag } from '../command-line/invocation.ts';
+import { type Settings, settingOf } from '../command-line/settings.ts';
 import { type EdgeCommandOptions, edgeConfigOf } from '../edge-config.ts';
 import { type EdgeDaemon, startEdgeDaemon } from '../edge-daemon.ts';
 import { printError, printJson } from '../output.ts';
-import { globalOptions } from './globals.ts';
+import { stopSignal } from './interrupt.ts';
 
-export function addEdgeCommand(program: Command): void {
-  program
-    .command('edge')
-    .description('run the daemon that owns the sandboxes of this machine')
-    .option('--edge-id <id>', 'of this edge, in every id of its sandboxes', 'local')
-    .option('--shard-id <id>', 'of the part of the fleet that it belongs to', 'local')
-    .option('--backend <kind>', 'container, or sim to try things out without root', 'container')
-    .option('--listen <address>', 'unix:/PATH (default: run/edge.sock), 127.0.0.1:PORT, [::1]:PORT')
-    .option('--ticket-keys <file>', 'JSON of the public keys that sign tickets: {"<id>": "<PEM>"}')
-    .option('--platform-project <name>', 'whose callers see the events of every project')
-    .option('--launcher <program>', 'dsec-launcher (default: as built in native/)')
-    .option('--agent <program>', 'aether (default: as built in native/)')
-    .option('--keep-ended-ms <ms>', 'how long an ended sandbox stays listed', '600000')
-    .option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
-    .option('--crash-points', 'list the names that DSEC_CRASH_POINT takes, and end')
-    .addHelpText(
-      'after',
-      '\nSandboxes run on when the daemon ends. SIGTERM ends it, SIGHUP reads the keys again.',
-    )
-    .action(async (options: EdgeCommandOptions & { crashPoints?: true }, command: Command) => {
-      const { json, paths } = globalOptions(command);
-      if (options.crashPoints === true) {
-        if (json) printJson(CRASH_POINTS);
-        else process.stdout.write(`${CRASH_POINTS.join('\n')}\n`);
-        return;
-      }
-      if (options.ticketKeys === undefined)
-        command.error("error: option '--ticket-keys' is missing");
-      const stopped = stopSignal();
-      const config = edgeConfigOf(options, paths);
-      const daemon = await startEdgeDaemon(config, program.version() ?? '', stopped);
-      await serve(daemon, stopped, json);
-    });
+export async function run({ flags, json, paths, settings, version }: Invocation): Promise<void> {
+  if (flags.crashPoints === true) {
+    if (json) printJson(CRASH_POINTS);
+    else process.stdout.write(`${CRASH_POINTS.join('\n')}\n`);
+    return;
+  }
+  const ticketKeys = textFlag(flags, 'ticketKeys');
+  if (ticketKeys === undefined) {
+    throw new DsecError('invalid-argument', 'the option --ticket-keys is missing');
+  }
+  const stopped = stopSignal();
+  const platformProject = textFlag(flags, 'platformProject');
+  const config = edgeConfigOf({ ...optionsOf(settings), ticketKeys, platformProject }, paths);
+  const daemon = await startEdgeDaemon(config, version, stopped);
+  await serve(daemon, stopped, json);
 }
 
-/** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once. */
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(name, () => controller.abort());
-  }
-  return controller.signal;
+function optionsOf(settings: Settings): Omit<EdgeCommandOptions, 'ticketKeys'> {
+  return {
+    edgeId: settingOf(settings, 'edgeId'),
+    shardId: settingOf(settings, 'shardId'),
+    backend: settingOf(settings, 'backend'),
+    logLevel: settingOf(settings, 'logLevel'),
+    keepEndedMs: settingOf(settings, 'keepEndedMs'),
+    listen: settings.edgeListen?.value,
+    launcher: settings.launcher?.value,
+    agent: settings.agent?.value,
+  };
 }
 
 async function serve(daemon: EdgeDaemon, stopped: AbortSignal, json: boolean): Promise<void> {

@@ -1,12 +1,23 @@
 import { resolve } from 'node:path';
 import { IMPORT_LIMITS_DEFAULT, type ImportLimits, type ImportSource } from '@dsec/layers';
 import { DsecError } from '@dsec/std';
+import { type Flags, textFlag } from '../command-line/invocation.ts';
 
 export interface SourceOptions {
   readonly type: string;
   readonly platform?: string;
   readonly reference?: string;
   readonly overlayUpper?: boolean;
+}
+
+export function sourceOptionsOf(flags: Flags): SourceOptions {
+  const [platform, reference] = [textFlag(flags, 'platform'), textFlag(flags, 'reference')];
+  return {
+    type: textFlag(flags, 'type') ?? 'auto',
+    ...(platform === undefined ? {} : { platform }),
+    ...(reference === undefined ? {} : { reference }),
+    overlayUpper: flags.overlayUpper === true,
+  };
 }
 
 /** What `dsec layer import` reads: standard input for `-`, else the path, as the type says. */

@@ -6,23 +6,16 @@ import {
   verifyLayer,
 } from '@dsec/layers';
 import { asDsecError, type Digest, DsecError, type ErrorCode, formatBytes } from '@dsec/std';
-import type { Command } from 'commander';
+import type { Invocation } from '../command-line/invocation.ts';
 import { checkStateDirectories } from '../config.ts';
 import { createByteProgress, printJson } from '../output.ts';
-import { globalOptions, withInterrupt } from './globals.ts';
+import { withInterrupt } from './interrupt.ts';
 import { endWithProblems, type LayerProblem, problemOf } from './layer-problems.ts';
 
-export function addVerifyCommand(layer: Command): void {
-  layer
-    .command('verify')
-    .description('read layers again and compare every byte with its digests')
-    .argument('<ref...>', 'kind/name:version')
-    .action(async (refs: string[], _options: unknown, command: Command) => {
-      const { json, paths } = globalOptions(command);
-      for (const text of refs) parseLayerSelector(text);
-      checkStateDirectories(paths);
-      await verifyAll(await openLayerStore(paths.store), refs, json);
-    });
+export async function run({ args: refs, json, paths }: Invocation): Promise<void> {
+  for (const text of refs) parseLayerSelector(text);
+  checkStateDirectories(paths);
+  await verifyAll(await openLayerStore(paths.store), refs, json);
 }
 
 interface SoundLayer {
