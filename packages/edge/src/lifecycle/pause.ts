@@ -8,12 +8,12 @@ import { crashPoint } from '../crash-point.ts';
 import type { Ends } from './end.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
-import { takeResume } from './resume-limit.ts';
+import { createResumeLimits } from './resume-limit.ts';
 
 export interface Pauses {
   /** Resolves when it is paused; at once when it is so. `freeze-timeout`, then it runs on. */
   pause(sandbox: LiveSandbox): Promise<void>;
-  /** Resolves when it runs; at once when it does. `rate-limited`: it was resumed too often. */
+  /** Resolves when it runs; at once when it does. `rate-limited`: it, or its job, was resumed too often. */
   resume(sandbox: LiveSandbox): Promise<void>;
   /** Undoes a change that an earlier edge began. */
   undo(sandbox: LiveSandbox): Promise<void>;
@@ -21,6 +21,7 @@ export interface Pauses {
 
 export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
   const { registry, backend, times, clock } = parts;
+  const limits = createResumeLimits(registry, clock);
 
   const within = async (
     ms: number,
@@ -63,7 +64,7 @@ export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
   };
   const resume = async (sandbox: LiveSandbox, signal: AbortSignal) => {
     if (sandbox.state === 'running') return;
-    takeResume(sandbox.resumes, clock.monotonicMs());
+    limits.take(sandbox);
     registry.change(sandbox, 'resuming');
     crashPoint('resume.after-intent');
     try {
