@@ -43,13 +43,6 @@ static int signals(struct setup *setup)
 	return sigprocmask(SIG_SETMASK, &none, NULL) ? -errno : 0;
 }
 
-static int namespaces(struct setup *setup)
-{
-	int network = setup->network < 0 ? CLONE_NEWNET : 0;
-
-	return unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | network) ? -errno : 0;
-}
-
 static int network(struct setup *setup)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -227,14 +220,14 @@ static const struct {
 	int (*run)(struct setup *setup);
 } steps[] = {
 	{ "signals", signals },
+	/* Before anything shares memory with it: the kernel would look through all processes. */
+	{ "oom-score", oom_score },
 	{ "cgroup", setup_cgroups },
-	{ "namespaces", namespaces },
 	{ "network", network },
 	/* Before it has a place, as id maps and sysctls are written through it. */
 	{ "proc", setup_proc },
 	{ "sysctl", sysctls },
 	{ "hostname", hostname },
-	{ "oom-score", oom_score },
 	{ "own-descriptors", own_descriptors },
 	{ "user-namespace", setup_user_namespaces },
 	{ "layers", setup_layers },

@@ -103,8 +103,8 @@ static int clone_child(struct object *object, struct setup *setup, const char **
 {
 	AUTO_CLOSE life = cgroup_open_life(object->key);
 	struct kernel_clone_args args = {
-		/* It makes its other namespaces itself: that of a network alone takes longer. */
-		.flags = CLONE_NEWPID | KERNEL_CLONE_INTO_CGROUP,
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
+			 (setup->network < 0 ? CLONE_NEWNET : 0) | KERNEL_CLONE_INTO_CGROUP,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)life,
 	};
