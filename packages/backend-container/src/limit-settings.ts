@@ -80,33 +80,44 @@ const BASELINES: Readonly<Record<Controller, Settings>> = {
   pids: [],
 };
 
-/**
- * The cgroups of a sandbox: its life directory first, with the controllers of version 2, then one for
- * each controller of version 1.
- *
- * @param id `<name>-<generation>`.
- */
-export function cgroupsOf(
-  layout: CgroupLayout,
-  id: string,
-  slot: number,
-  limits: SandboxLimits,
-): Cgroup[] {
+/** What is written to the cgroups of every sandbox with the same limits. */
+export interface CgroupSettings {
+  /** To the life directory, for the controllers of version 2. */
+  readonly life: Settings;
+  /** To a directory of its own for each controller of version 1. */
+  readonly pooled: readonly { readonly hierarchy: string; readonly settings: Settings }[];
+}
+
+export function cgroupSettings(layout: CgroupLayout, limits: SandboxLimits): CgroupSettings {
   const placed = CONTROLLERS.flatMap((controller): [Controller, ControllerPlace][] => {
     const place = layout.controllers[controller];
     return place === undefined ? [] : [[controller, place]];
   });
   const of = ([controller, { version }]: [Controller, ControllerPlace]) =>
     settingsOf(controller, version, limits, layout.swapAccounting);
-  const life = placed.filter(([, { version }]) => version === 2).flatMap(of);
-  const pooled = placed
-    .filter(([, { version }]) => version === 1)
-    .map((entry) => ({
-      hierarchy: entry[0],
-      directory: Buffer.from(poolName(slot)),
-      settings: [...of(entry), ...BASELINES[entry[0]]],
-    }));
-  return [{ hierarchy: 'unified', directory: Buffer.from(id), settings: life }, ...pooled];
+  return {
+    life: placed.filter(([, { version }]) => version === 2).flatMap(of),
+    pooled: placed
+      .filter(([, { version }]) => version === 1)
+      .map((entry) => ({
+        hierarchy: entry[0],
+        settings: [...of(entry), ...BASELINES[entry[0]]],
+      })),
+  };
+}
+
+/**
+ * The cgroups of a sandbox: its life directory first, with the controllers of version 2, then one for
+ * each controller of version 1.
+ *
+ * @param id `<name>-<generation>`.
+ */
+export function cgroupsOf({ life, pooled }: CgroupSettings, id: string, slot: number): Cgroup[] {
+  const directory = Buffer.from(poolName(slot));
+  return [
+    { hierarchy: 'unified', directory: Buffer.from(id), settings: life },
+    ...pooled.map(({ hierarchy, settings }) => ({ hierarchy, directory, settings })),
+  ];
 }
 
 export const poolName = (slot: number): string => `pool-${slot}`;

@@ -5,7 +5,7 @@ import type { SandboxPlace } from './cgroup-files.ts';
 import type { ExitedObject, LauncherClient } from './launcher-client.ts';
 import type { LauncherLink } from './launcher-link.ts';
 import type { LayerMounts } from './layer-mounts.ts';
-import { cgroupsOf } from './limit-settings.ts';
+import { cgroupSettings, cgroupsOf } from './limit-settings.ts';
 import { type NodeFacts, objectId } from './spawn-spec.ts';
 import type { UpperDriver } from './upper-choice.ts';
 import type { ViewFiles } from './view-files.ts';
@@ -116,7 +116,8 @@ export async function adopt(
   record: RuntimeRecord,
   signal?: AbortSignal,
 ): Promise<void> {
-  const cgroups = cgroupsOf(node.cgroups, objectId(plan.key), plan.slot, plan.limits);
+  const settings = cgroupSettings(node.cgroups, plan.limits);
+  const cgroups = cgroupsOf(settings, objectId(plan.key), plan.slot);
   const { pid, startTicks } = record;
   const places = cgroups.map((cgroup) => ({ ...cgroup, settings: [] }));
   await client.adopt({ ...objectKey(plan.key), pid, startTicks, cgroups: places }, signal);

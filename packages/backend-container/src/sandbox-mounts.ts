@@ -1,4 +1,4 @@
-import { MOUNT_BITS, type MountFields, PROC_PARTS } from '@dsec/protocol';
+import { keepEncoded, MOUNT_BITS, type MountFields, PROC_PARTS, SPAWN_ITEMS } from '@dsec/protocol';
 import { MIB } from '@dsec/std';
 import { rangeBase } from './id-range.ts';
 
@@ -23,11 +23,19 @@ const mountAt = (
   rest: Partial<MountFields> = {},
 ): MountFields => ({ kind, target: Buffer.from(target), flags: HARMLESS, ...rest });
 
+/** The same in many sandboxes: encoded once. */
+const sharedAt = (...mount: Parameters<typeof mountAt>): MountFields =>
+  keepEncoded(SPAWN_ITEMS.mount, mountAt(...mount));
+
+const FIRST = [sharedAt('proc', '/proc'), sharedAt('dev', '/dev')];
+const MQUEUE = sharedAt('mqueue', '/dev/mqueue');
+const SYSFS = sharedAt('sysfs', '/sys');
+
 /** What covers those parts of /proc and /sys that this kernel has; the same for every sandbox of a node. */
 export function coverMounts(isThere: (path: string) => boolean): readonly MountFields[] {
   return [
-    ...MASKED.filter(isThere).map((path) => mountAt('mask', path)),
-    ...GUARDED.filter(isThere).map((path) => mountAt('readonly', path)),
+    ...MASKED.filter(isThere).map((path) => sharedAt('mask', path)),
+    ...GUARDED.filter(isThere).map((path) => sharedAt('readonly', path)),
   ];
 }
 
@@ -40,32 +48,32 @@ export interface BoundFile {
 export const shmBytesOf = (memoryBytes: number): number =>
   Math.min(SHM.bytesMax, Math.floor(memoryBytes / SHM.shareOfMemory));
 
-/** In order: what covers parts of procfs comes behind it, and files over parts of it behind those. */
-export function sandboxMounts(
-  slot: number,
-  memoryBytes: number,
-  covers: readonly MountFields[],
-  files: readonly BoundFile[],
-): MountFields[] {
-  const terminals = ['mode=620', `gid=${rangeBase(slot) + TTY_GROUP}`];
-  const shared = {
+/** A file of the node over one of a sandbox's. */
+export const boundFile = ({ source, target }: BoundFile): MountFields =>
+  mountAt('bind', target, { source: Buffer.from(source), flags: HARMLESS | readonly });
+
+/** As `boundFile`, over a file of many sandboxes. */
+export const sharedFile = (file: BoundFile): MountFields =>
+  keepEncoded(SPAWN_ITEMS.mount, boundFile(file));
+
+export const shmMount = (memoryBytes: number): MountFields =>
+  sharedAt('tmpfs', '/dev/shm', {
     sizeBytes: shmBytesOf(memoryBytes),
     inodesMax: SHM.inodesMax,
     mode: 0o1777,
-  };
-  return [
-    mountAt('proc', '/proc'),
-    mountAt('dev', '/dev'),
-    mountAt('devpts', '/dev/pts', {
-      flags: nosuid | noexec,
-      options: terminals.map((option) => Buffer.from(option)),
-    }),
-    mountAt('tmpfs', '/dev/shm', shared),
-    mountAt('mqueue', '/dev/mqueue'),
-    mountAt('sysfs', '/sys'),
-    ...covers,
-    ...files.map(({ source, target }) =>
-      mountAt('bind', target, { source: Buffer.from(source), flags: HARMLESS | readonly }),
-    ),
-  ];
+  });
+
+/** In order: what covers parts of procfs comes behind it, and files over parts of it behind those. */
+export function sandboxMounts(
+  slot: number,
+  shm: MountFields,
+  covers: readonly MountFields[],
+  files: readonly MountFields[],
+): MountFields[] {
+  const terminals = ['mode=620', `gid=${rangeBase(slot) + TTY_GROUP}`];
+  const devpts = mountAt('devpts', '/dev/pts', {
+    flags: nosuid | noexec,
+    options: terminals.map((option) => Buffer.from(option)),
+  });
+  return [...FIRST, devpts, shm, MQUEUE, SYSFS, ...covers, ...files];
 }

@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcView } from './proc-views.ts';
-import { type SandboxViews, VIEWS_DIRECTORY } from './spawn-spec.ts';
+import type { SandboxViews } from './spawn-spec.ts';
+import { VIEWS_DIRECTORY } from './spec-parts.ts';
 
 /** The views of /proc as files, for the time in which a sandbox is made: its mounts keep them after that. */
 export interface ViewFiles {

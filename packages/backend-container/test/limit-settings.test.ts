@@ -1,6 +1,6 @@
 import { MIB } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import { cgroupsOf, settingsOf } from '../src/limit-settings.ts';
+import { cgroupSettings, cgroupsOf, settingsOf } from '../src/limit-settings.ts';
 import { bare, hybrid, planWith, pure } from './support/plans.ts';
 
 const lines = (settings: ReturnType<typeof settingsOf>) =>
@@ -58,7 +58,7 @@ describe('cgroupsOf', () => {
   const { limits } = planWith();
 
   it('has everything in the life directory where version 2 has the controllers', () => {
-    const [life, ...rest] = cgroupsOf(pure, 'x-1', 4, limits);
+    const [life, ...rest] = cgroupsOf(cgroupSettings(pure, limits), 'x-1', 4);
     expect(rest).toEqual([]);
     expect(life?.settings.map(({ name }) => name)).toEqual([
       ...['cpu.max', 'cpu.weight', 'memory.max', 'memory.swap.max', 'pids.max'],
@@ -66,12 +66,14 @@ describe('cgroupsOf', () => {
   });
 
   it('starts the counters of a pooled directory again', () => {
-    const memory = cgroupsOf(hybrid, 'x-1', 4, limits).find((c) => c.hierarchy === 'memory');
+    const memory = cgroupsOf(cgroupSettings(hybrid, limits), 'x-1', 4).find(
+      (c) => c.hierarchy === 'memory',
+    );
     expect(memory?.settings.at(-1)).toEqual({ name: 'memory.max_usage_in_bytes', value: '0' });
   });
 
   it('is the life directory alone on a node without controllers', () => {
-    expect(cgroupsOf(bare, 'x-1', 4, limits)).toEqual([
+    expect(cgroupsOf(cgroupSettings(bare, limits), 'x-1', 4)).toEqual([
       { hierarchy: 'unified', directory: Buffer.from('x-1'), settings: [] },
     ]);
   });

@@ -387,5 +387,13 @@ export const LAUNCHER_FRAMES = defineFrameProtocol('launcher', {
 });
 
 export type LauncherFrame = FrameOf<typeof LAUNCHER_FRAMES>;
+/** What a spawn holds lists of, for those who keep encodings of their items. */
+export const SPAWN_ITEMS = {
+  mount: Mount,
+  setting: Assignment,
+  rlimit: Rlimit,
+  descriptor: Descriptor,
+};
+
 export type SpawnFields = MessageValue<typeof Spawn>;
 export type MountFields = MessageValue<typeof Mount>;

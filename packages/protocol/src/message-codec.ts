@@ -10,6 +10,9 @@ import {
 
 type Value = Readonly<Record<string, unknown>>;
 
+/** Encodings of list items that are the same in many messages. */
+const kept = new WeakMap<object, { readonly message: WireMessage; readonly bytes: Uint8Array }>();
+
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -22,6 +25,18 @@ export function encodeMessage<M extends WireMessage>(
   value: MessageValue<M>,
 ): Uint8Array {
   return encodeMessageAfter(0, message as WireMessage, value as Value);
+}
+
+/**
+ * Returns the same value, whose encoding is kept for every list that holds this very object: for items that
+ * are written again and again. It must not change from now on.
+ */
+export function keepEncoded<M extends WireMessage>(
+  message: M,
+  value: MessageValue<M>,
+): MessageValue<M> {
+  kept.set(value, { message, bytes: encodeMessage(message, value) });
+  return value;
 }
 
 /** As `encodeMessage`, with `headBytes` of room in front, for a header that is written afterwards. */
@@ -63,13 +78,17 @@ function sizeOfMessage(message: WireMessage, value: Value): number {
     known += 1;
     size += FIELD_HEADER_BYTES + sizeOfField(message, field, part);
   }
-  const given = Object.keys(value).filter((name) => value[name] !== undefined);
-  if (given.length !== known) {
-    const names = new Set(message.fields.map((field) => field.name));
-    const extra = given.find((name) => !names.has(name));
-    throw new DsecError('invalid-argument', `${message.name} has no field ${extra}`);
-  }
+  let given = 0;
+  for (const name in value) if (value[name] !== undefined) given += 1;
+  if (given !== known) throw unknownField(message, value);
   return size;
+}
+
+function unknownField(message: WireMessage, value: Value): DsecError {
+  const names = new Set(message.fields.map((field) => field.name));
+  const given = Object.keys(value).filter((name) => value[name] !== undefined);
+  const extra = given.find((name) => !names.has(name));
+  return new DsecError('invalid-argument', `${message.name} has no field ${extra}`);
 }
 
 /** Checks a value against its field as well, so that writing cannot fail. */
@@ -125,8 +144,14 @@ function sizeOfList(message: WireMessage, field: WireField, value: unknown): num
 }
 
 function sizeOfItem(message: WireMessage, field: WireField, item: unknown): number {
-  if (field.message !== undefined) return sizeOfMessage(field.message, item as Value);
-  return sizeOfBytes(message, field.item as WireField, item);
+  if (field.message === undefined) return sizeOfBytes(message, field.item as WireField, item);
+  const known = keptBytes(field.message, item);
+  return known === undefined ? sizeOfMessage(field.message, item as Value) : known.byteLength;
+}
+
+function keptBytes(message: WireMessage, item: unknown): Uint8Array | undefined {
+  const entry = kept.get(item as object);
+  return entry?.message === message ? entry.bytes : undefined;
 }
 
 function writeMessage(output: Buffer, at: number, message: WireMessage, value: Value): number {
@@ -188,14 +213,19 @@ function writeList(
   let offset = at;
   for (const item of items) {
     const start = offset + LIST_ITEM_HEADER_BYTES;
-    const end =
-      field.message === undefined
-        ? writeField(output, start, field.item as WireField, item)
-        : writeMessage(output, start, field.message, item as Value);
+    const end = writeItem(output, start, field, item);
     output.writeUInt32LE(end - start, offset);
     offset = end;
   }
   return offset;
+}
+
+function writeItem(output: Buffer, at: number, field: WireField, item: unknown): number {
+  if (field.message === undefined) return writeField(output, at, field.item as WireField, item);
+  const known = keptBytes(field.message, item);
+  if (known === undefined) return writeMessage(output, at, field.message, item as Value);
+  output.set(known, at);
+  return at + known.byteLength;
 }
 
 function readMessage(message: WireMessage, input: Buffer): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { decodeMessage, encodeMessage, wire } from '@dsec/protocol';
+import { decodeMessage, encodeMessage, keepEncoded, wire } from '@dsec/protocol';
 import { expect, test } from 'vitest';
 
 const {
@@ -106,4 +106,10 @@ test('an absent field and one that is undefined are the same', () => {
     Buffer.from(encodeMessage(Inner, v as { flag: boolean })).toString('hex'),
   );
   expect(both[0]).toBe(both[1]);
+});
+
+test('an item whose encoding is kept is written as any other', () => {
+  const kept = { ...value, m: value.m.map((item) => keepEncoded(Inner, item)) };
+  expect(encodeMessage(Everything, kept)).toEqual(encodeMessage(Everything, value));
+  expect(() => keepEncoded(Inner, { flag: 'yes' } as never)).toThrow('inner: flag');
 });
