@@ -17,13 +17,13 @@ import { nativeStep, typescriptStep } from './bootstrap/step-build.mjs';
 import { downloadsStep } from './bootstrap/step-downloads.mjs';
 import { modulesStep } from './bootstrap/step-modules.mjs';
 import { packagesStep } from './bootstrap/step-packages.mjs';
-import { pythonStep } from './bootstrap/step-python.mjs';
+import { pythonStep, pythonTestStep } from './bootstrap/step-python.mjs';
 
 /** @typedef {import('./bootstrap/step.mjs').Step} Step */
 /** @typedef {import('./bootstrap/step.mjs').Context} Context */
 
-const BUILD_STEPS = [packagesStep, modulesStep, typescriptStep, nativeStep];
-const TEST_STEPS = [downloadsStep, pythonStep];
+const BUILD_STEPS = [packagesStep, modulesStep, typescriptStep, nativeStep, pythonStep];
+const TEST_STEPS = [downloadsStep, pythonTestStep];
 
 /** Longer than the grace that a command gets to end. */
 const INTERRUPT_GRACE_MS = 5000;

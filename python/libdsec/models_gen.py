@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic.alias_generators import to_camel
 
 
 class AttachResize(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -19,6 +21,7 @@ class AttachResize(BaseModel):
 
 class AttachStdinAck(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -28,6 +31,7 @@ class AttachStdinAck(BaseModel):
 
 class AttachStdinEnd(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -37,27 +41,28 @@ class AttachStdinEnd(BaseModel):
 
 class DirectoryCreate(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     path: str | None = Field(
-        None,
+        default=None,
         description="UTF-8 path; relative ones start at the working directory of the sandbox.",
     )
     path_base64: str | None = Field(
-        None,
-        alias="pathBase64",
+        default=None,
         description="The same as base64 of its bytes, for a path that is not UTF-8.",
     )
     user: str | None = Field(
-        None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None, description="Name or number of a user inside the sandbox, or user:group."
     )
-    mode: int | None = Field(None, description="Permission bits, as a decimal number.")
-    create_parents: bool | None = Field(None, alias="createParents")
+    mode: int | None = Field(default=None, description="Permission bits, as a decimal number.")
+    create_parents: bool | None = None
 
 
 class DoctorCheck(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -65,12 +70,13 @@ class DoctorCheck(BaseModel):
     group: str
     status: Literal["ok", "degraded", "missing", "unknown"]
     found: str
-    needed_for: str = Field(..., alias="neededFor")
+    needed_for: str
     remedy: str
 
 
 class DoctorHost(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -78,12 +84,13 @@ class DoctorHost(BaseModel):
     kernel: str
     architecture: str
     cpus: int
-    memory_bytes: int = Field(..., alias="memoryBytes")
+    memory_bytes: int
     uid: int
 
 
 class DoctorReason(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -94,19 +101,20 @@ class DoctorReason(BaseModel):
 
 class EdgeLoad(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     admitting: bool
-    refusal: str | None = Field(None, description="Why it admits no more.")
-    cpu_count: int = Field(..., alias="cpuCount")
-    memory_total_bytes: int = Field(..., alias="memoryTotalBytes")
-    memory_available_bytes: int = Field(..., alias="memoryAvailableBytes")
-    disk_available_bytes: int = Field(..., alias="diskAvailableBytes")
-    pids_available: int = Field(..., alias="pidsAvailable")
-    cpu_pressure_pct: float | None = Field(None, alias="cpuPressurePct")
-    memory_pressure_pct: float | None = Field(None, alias="memoryPressurePct")
-    io_pressure_pct: float | None = Field(None, alias="ioPressurePct")
+    refusal: str | None = Field(default=None, description="Why it admits no more.")
+    cpu_count: int
+    memory_total_bytes: int
+    memory_available_bytes: int
+    disk_available_bytes: int
+    pids_available: int
+    cpu_pressure_pct: float | None = None
+    memory_pressure_pct: float | None = None
+    io_pressure_pct: float | None = None
 
 
 class Environment(BaseModel):
@@ -115,39 +123,44 @@ class Environment(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     name: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     layers: list[str]
     revision: int
-    updated_at_ms: int = Field(..., alias="updatedAtMs")
+    updated_at_ms: int
 
 
 class EnvironmentPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     environments: list[Environment]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class EnvironmentPut(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     layers: list[str]
     revision: int | None = Field(
-        None, description="Replace only this revision; 0: only if there is none."
+        default=None, description="Replace only this revision; 0: only if there is none."
     )
 
 
-class EventType(RootModel[Literal["sandbox-state", "exec-exit", "lost"]]):
-    root: Literal["sandbox-state", "exec-exit", "lost"]
+class EventType(
+    RootModel[Literal["sandbox-state", "exec-exit", "session-end", "lost"]]
+):
+    root: Literal["sandbox-state", "exec-exit", "session-end", "lost"]
 
 
 class ExecExit(BaseModel):
@@ -156,75 +169,76 @@ class ExecExit(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    exit_code: int | None = Field(None, alias="exitCode")
+    exit_code: int | None = None
     signal: int | None = None
-    core_dumped: bool = Field(..., alias="coreDumped")
-    timed_out: bool = Field(..., alias="timedOut")
-    oom_killed: bool = Field(..., alias="oomKilled")
+    core_dumped: bool
+    timed_out: bool
+    oom_killed: bool
     trusted: bool = Field(
-        ...,
         description="False in a session, where the sandbox itself reports the status.",
     )
 
 
 class ExecExitEvent(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    cursor: str = Field(..., description="Opaque place in a listing or stream.")
-    at_ms: int = Field(..., alias="atMs")
+    cursor: str = Field(description="Opaque place in a listing or stream.")
+    at_ms: int
     project: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     principal: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     job: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     sandbox: str = Field(
-        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
     type: Literal["exec-exit"]
-    exec: str = Field(..., description="Id of a command.")
+    exec: str = Field(description="Id of a command.")
     exit: ExecExit | None = None
 
 
 class FileMove(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     source: str | None = Field(
-        None,
+        default=None,
         description="UTF-8 path; relative ones start at the working directory of the sandbox.",
     )
     source_base64: str | None = Field(
-        None,
-        alias="sourceBase64",
+        default=None,
         description="The same as base64 of its bytes, for a path that is not UTF-8.",
     )
     target: str | None = Field(
-        None,
+        default=None,
         description="UTF-8 path; relative ones start at the working directory of the sandbox.",
     )
     target_base64: str | None = Field(
-        None,
-        alias="targetBase64",
+        default=None,
         description="The same as base64 of its bytes, for a path that is not UTF-8.",
     )
     user: str | None = Field(
-        None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None, description="Name or number of a user inside the sandbox, or user:group."
     )
     replace: bool | None = None
 
 
 class HealthPart(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -243,38 +257,41 @@ class Job(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     job: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     project: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     creating: int
     running: int
     paused: int
     stopped: int
     failed: int
-    first_created_at_ms: int = Field(..., alias="firstCreatedAtMs")
+    first_created_at_ms: int
 
 
 class JobPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     jobs: list[Job]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class LayerDevice(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    blob_id: str = Field(..., alias="blobId", description="sha256: and 64 hex digits.")
+    blob_id: str = Field(description="sha256: and 64 hex digits.")
     bytes: int
 
 
@@ -284,58 +301,63 @@ class LayerKind(RootModel[Literal["base", "workspace", "toolkit", "diff"]]):
 
 class LayerRef(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    ref: str = Field(..., description="kind/name:version")
+    ref: str = Field(description="kind/name:version")
     layer_id: str = Field(
-        ..., alias="layerId", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
     tree_digest: str = Field(
-        ..., alias="treeDigest", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
-    created_at_ms: int = Field(..., alias="createdAtMs")
+    created_at_ms: int
 
 
 class LayerRefCreate(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     layer_id: str = Field(
-        ..., alias="layerId", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
 
 
 class LayerRefPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     refs: list[LayerRef]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class LayerVerifyReport(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     layer_id: str = Field(
-        ..., alias="layerId", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
     ok: bool
     problems: list[str]
-    checked_bytes: int = Field(..., alias="checkedBytes")
+    checked_bytes: int
 
 
 class LostEvent(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    cursor: str = Field(..., description="Opaque place in a listing or stream.")
-    at_ms: int = Field(..., alias="atMs")
+    cursor: str = Field(description="Opaque place in a listing or stream.")
+    at_ms: int
     type: Literal["lost"]
 
 
@@ -345,6 +367,7 @@ class OutputChunk(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -363,45 +386,49 @@ class OutputTotals(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    total_bytes: int = Field(..., alias="totalBytes")
-    head_bytes: int = Field(..., alias="headBytes")
-    tail_offset: int = Field(..., alias="tailOffset")
+    total_bytes: int
+    head_bytes: int
+    tail_offset: int
     truncated: bool
-    ended: bool = Field(..., description="No more bytes will come.")
+    ended: bool = Field(description="No more bytes will come.")
 
 
 class PackDiffRequest(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    ref: str | None = Field(None, description="kind/name:version")
+    ref: str | None = Field(default=None, description="kind/name:version")
 
 
 class PackDiffResult(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     layer_id: str = Field(
-        ..., alias="layerId", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
     tree_digest: str = Field(
-        ..., alias="treeDigest", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
-    ref: str | None = Field(None, description="kind/name:version")
+    ref: str | None = Field(default=None, description="kind/name:version")
     entries: int
-    stored_bytes: int = Field(..., alias="storedBytes")
+    stored_bytes: int
     frozen_ms: float = Field(
-        ..., alias="frozenMs", description="How long the sandbox stood still."
+        description="How long the sandbox stood still."
     )
 
 
 class PtySize(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -411,65 +438,69 @@ class PtySize(BaseModel):
 
 class RollbackRequest(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    snapshot: str = Field(..., description="Id of a snapshot.")
+    snapshot: str = Field(description="Id of a snapshot.")
 
 
 class SandboxLayer(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     ref: str | None = Field(
-        None,
+        default=None,
         description="kind/name:version, where the version may be ^1, ~1.2 or latest as well",
     )
     layer_id: str = Field(
-        ..., alias="layerId", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
 
 
 class SandboxLimits(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     cpu_millicores: int | None = Field(
-        None, alias="cpuMillicores", description="1000 is one processor."
+        default=None, description="1000 is one processor."
     )
-    memory_bytes: int | None = Field(None, alias="memoryBytes")
-    pids_max: int | None = Field(None, alias="pidsMax")
+    memory_bytes: int | None = None
+    pids_max: int | None = None
     disk_bytes: int | None = Field(
-        None, alias="diskBytes", description="Of the writable layer."
+        default=None, description="Of the writable layer."
     )
     inodes_max: int | None = Field(
-        None, alias="inodesMax", description="Of the writable layer."
+        default=None, description="Of the writable layer."
     )
     open_files_max: int | None = Field(
-        None, alias="openFilesMax", description="For each process."
+        default=None, description="For each process."
     )
 
 
 class SandboxStateEvent(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    cursor: str = Field(..., description="Opaque place in a listing or stream.")
-    at_ms: int = Field(..., alias="atMs")
+    cursor: str = Field(description="Opaque place in a listing or stream.")
+    at_ms: int
     project: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     principal: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     job: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     sandbox: str = Field(
-        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
     type: Literal["sandbox-state"]
     state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
@@ -487,7 +518,7 @@ class SandboxStateEvent(BaseModel):
             "protocol",
         ]
         | None
-    ) = Field(None, alias="endReason")
+    ) = None
     revision: int
 
 
@@ -497,54 +528,82 @@ class SandboxTimings(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     allocated_ms: float | None = Field(
-        None, alias="allocatedMs", description="The edge had accepted."
+        default=None, description="The edge had accepted."
     )
     ready_ms: float | None = Field(
-        None, alias="readyMs", description="The agent inside had said hello."
+        default=None, description="The agent inside had said hello."
     )
     first_command_ms: float | None = Field(
-        None, alias="firstCommandMs", description="The first exit code had come back."
+        default=None, description="The first exit code had come back."
     )
 
 
 class SandboxUsage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    cpu_us: int = Field(..., alias="cpuUs", description="Processor time used.")
-    memory_bytes: int = Field(..., alias="memoryBytes")
-    memory_peak_bytes: int = Field(..., alias="memoryPeakBytes")
-    disk_bytes: int = Field(..., alias="diskBytes")
+    cpu_us: int = Field(description="Processor time used.")
+    memory_bytes: int
+    memory_peak_bytes: int
+    disk_bytes: int
     inodes: int
     pids: int
 
 
 class Session(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    id: str = Field(..., description="Id of a session.")
+    id: str = Field(description="Id of a session.")
     sandbox: str = Field(
-        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
     open: bool
     trusted: Literal[False]
-    created_at_ms: int = Field(..., alias="createdAtMs")
+    created_at_ms: int
+
+
+class SessionEndEvent(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cursor: str = Field(description="Opaque place in a listing or stream.")
+    at_ms: int
+    project: str = Field(
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    principal: str = Field(
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    job: str | None = Field(
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+    )
+    sandbox: str = Field(
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    type: Literal["session-end"]
+    session: str = Field(description="Id of a session.")
 
 
 class SessionPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     sessions: list[Session]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class SessionSpec(BaseModel):
@@ -553,14 +612,15 @@ class SessionSpec(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     shell: list[str] | None = None
-    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
     env: dict[str, str] | None = None
     user: str | None = Field(
-        None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None, description="Name or number of a user inside the sandbox, or user:group."
     )
     pty: PtySize | None = None
 
@@ -571,69 +631,73 @@ class Snapshot(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    id: str = Field(..., description="Id of a snapshot.")
+    id: str = Field(description="Id of a snapshot.")
     name: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     sandbox: str = Field(
-        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
     project: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     job: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     layers: list[SandboxLayer]
     memory: bool
     frozen_ms: float = Field(
-        ..., alias="frozenMs", description="How long the sandbox stood still."
+        description="How long the sandbox stood still."
     )
-    stored_bytes: int = Field(..., alias="storedBytes")
-    created_at_ms: int = Field(..., alias="createdAtMs")
+    stored_bytes: int
+    created_at_ms: int
 
 
 class SnapshotCreate(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     name: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     memory: bool | None = Field(
-        None, description="Memory and devices as well: virtual machines only."
+        default=None, description="Memory and devices as well: virtual machines only."
     )
 
 
 class SnapshotPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     snapshots: list[Snapshot]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class StdinAccepted(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    offset: int = Field(..., description="Taken so far.")
+    offset: int = Field(description="Taken so far.")
 
 
 class TimeoutRequest(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     timeout_ms: int | None = Field(
-        None,
-        alias="timeoutMs",
+        default=None,
         description="From the start of the command; absent: none.",
     )
 
@@ -644,24 +708,25 @@ class Ttl(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     idle_ms: int | None = Field(
-        None, alias="idleMs", description="Without any operation."
+        default=None, description="Without any operation."
     )
     lifetime_ms: int | None = Field(
-        None, alias="lifetimeMs", description="From when it is set on, running or not."
+        default=None, description="From when it is set on, running or not."
     )
     grace_ms: int | None = Field(
-        None,
-        alias="graceMs",
+        default=None,
         description="Kept after its time is up for scoring; no command starts any more.",
     )
 
 
 class Version(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -672,6 +737,7 @@ class Version(BaseModel):
 
 class AttachAck(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -682,6 +748,7 @@ class AttachAck(BaseModel):
 
 class AttachEnd(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -692,19 +759,21 @@ class AttachEnd(BaseModel):
 
 class AttachGap(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     type: Literal["gap"]
     channel: Literal["stdout", "stderr"]
-    offset: int = Field(..., description="First byte that is lost.")
+    offset: int = Field(description="First byte that is lost.")
     next_offset: int = Field(
-        ..., alias="nextOffset", description="First byte after the gap."
+        description="First byte after the gap."
     )
 
 
 class AttachSignal(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -719,13 +788,14 @@ class BranchCreate(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     count: int
     labels: dict[str, str] | None = None
     job: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     limits: SandboxLimits | None = None
     ttl: Ttl | None = None
@@ -733,6 +803,7 @@ class BranchCreate(BaseModel):
 
 class DoctorVerdict(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -742,10 +813,11 @@ class DoctorVerdict(BaseModel):
 
 class EdgeSandbox(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    id: str = Field(..., description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
+    id: str = Field(description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
     state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
     end_reason: (
         Literal[
@@ -761,13 +833,13 @@ class EdgeSandbox(BaseModel):
             "protocol",
         ]
         | None
-    ) = Field(None, alias="endReason")
+    ) = None
     revision: int
     project: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     job: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
 
 
@@ -777,19 +849,20 @@ class EdgeState(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    edge: str = Field(..., description="Id of an edge.")
-    epoch: int = Field(..., description="Grows with every start of the edge.")
-    boot_id: str = Field(..., alias="bootId")
+    edge: str = Field(description="Id of an edge.")
+    epoch: int = Field(description="Grows with every start of the edge.")
+    boot_id: str
     revision: int
     full: bool
-    events: str = Field(..., description="Opaque place in a listing or stream.")
+    events: str = Field(description="Opaque place in a listing or stream.")
     load: EdgeLoad
     backends: list[Literal["fncall", "container", "microvm", "fullvm"]]
     sandboxes: list[EdgeSandbox]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class ErrorBody(BaseModel):
@@ -798,55 +871,57 @@ class ErrorBody(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     code: Literal["invalid-argument", "unauthenticated", "permission-denied", "not-found", "already-exists", "conflict", "idempotency-conflict", "state-conflict", "too-large", "rate-limited", "quota-exceeded", "overloaded", "unavailable", "deadline-exceeded", "cancelled", "unsupported", "internal", "data-loss", "storage-full", "import-limit", "import-invalid", "layer-invalid", "protocol", "freeze-timeout", "agent-lost", "command-not-found", "output-lost", "grade-invalid"]
-    message: str = Field(..., description="For people; may change.")
-    retryable: bool = Field(..., description="The same request may succeed later.")
-    remedy: str = Field(..., description="What the caller can do about it.")
+    message: str = Field(description="For people; may change.")
+    retryable: bool = Field(description="The same request may succeed later.")
+    remedy: str = Field(description="What the caller can do about it.")
     details: dict[str, str | float | bool]
 
 
-class Event(RootModel[SandboxStateEvent | ExecExitEvent | LostEvent]):
-    root: SandboxStateEvent | ExecExitEvent | LostEvent
+class Event(RootModel[SandboxStateEvent | ExecExitEvent | SessionEndEvent | LostEvent]):
+    root: SandboxStateEvent | ExecExitEvent | SessionEndEvent | LostEvent
 
 
 class Exec(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    id: str = Field(..., description="Id of a command.")
+    id: str = Field(description="Id of a command.")
     sandbox: str = Field(
-        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
-    sequence: int = Field(..., description="Place in the sandbox among all operations.")
-    session: str | None = Field(None, description="Id of a session.")
-    command: str = Field(..., description="Beginning of the command, to show.")
+    sequence: int = Field(description="Place in the sandbox among all operations.")
+    session: str | None = Field(default=None, description="Id of a session.")
+    command: str = Field(description="Beginning of the command, to show.")
     state: Literal["starting", "running", "exited", "failed", "unknown"]
     exit: ExecExit | None = None
     error: ErrorBody | None = None
-    started_at_ms: int = Field(..., alias="startedAtMs")
-    ended_at_ms: int | None = Field(None, alias="endedAtMs")
+    started_at_ms: int
+    ended_at_ms: int | None = None
     running_ms: int | None = Field(
-        None,
-        alias="runningMs",
+        default=None,
         description="Without the time that the sandbox was paused.",
     )
-    cpu_us: int | None = Field(None, alias="cpuUs")
-    memory_peak_bytes: int | None = Field(None, alias="memoryPeakBytes")
+    cpu_us: int | None = None
+    memory_peak_bytes: int | None = None
     stdout: OutputTotals
     stderr: OutputTotals
 
 
 class ExecPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     execs: list[Exec]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class ExecSpec(BaseModel):
@@ -855,34 +930,32 @@ class ExecSpec(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     argv: list[str] | None = None
     shell: str | None = None
-    session: str | None = Field(None, description="Id of a session.")
-    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    session: str | None = Field(default=None, description="Id of a session.")
+    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
     env: dict[str, str] | None = None
     user: str | None = Field(
-        None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None, description="Name or number of a user inside the sandbox, or user:group."
     )
     stdin: bool | None = Field(
-        None, description="Keep standard input open for bytes that come later."
+        default=None, description="Keep standard input open for bytes that come later."
     )
     pty: PtySize | None = None
     timeout_ms: int | None = Field(
-        None,
-        alias="timeoutMs",
+        default=None,
         description="Running time; the time of a paused sandbox does not count.",
     )
     output_bytes_max: int | None = Field(
-        None,
-        alias="outputBytesMax",
+        default=None,
         description="Kept of each stream: a head and the tail; the rest is counted.",
     )
     wait_ms: int | None = Field(
-        None,
-        alias="waitMs",
+        default=None,
         description="Wait up to so many milliseconds for a change before answering.",
     )
 
@@ -893,6 +966,7 @@ class ExecStarted(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -907,30 +981,27 @@ class FileEntry(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     name: str
-    name_base64: str | None = Field(None, alias="nameBase64")
+    name_base64: str | None = None
     kind: Literal["file", "directory", "symlink", "char", "block", "fifo", "socket"]
-    mode: int = Field(..., description="Permission bits, as a decimal number.")
+    mode: int = Field(description="Permission bits, as a decimal number.")
     uid: int
     gid: int
-    size_bytes: int = Field(..., alias="sizeBytes")
+    size_bytes: int
     allocated_bytes: int = Field(
-        ...,
-        alias="allocatedBytes",
         description="Space taken, less than the size for a file with holes.",
     )
     links: int
     mtime_seconds: int = Field(
-        ...,
-        alias="mtimeSeconds",
         description="Since the Unix epoch; `mtimeNanoseconds` is added.",
     )
-    mtime_nanoseconds: int = Field(..., alias="mtimeNanoseconds")
-    symlink_target: str | None = Field(None, alias="symlinkTarget")
-    symlink_target_base64: str | None = Field(None, alias="symlinkTargetBase64")
+    mtime_nanoseconds: int
+    symlink_target: str | None = None
+    symlink_target_base64: str | None = None
 
 
 class FilePage(BaseModel):
@@ -939,15 +1010,17 @@ class FilePage(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     entries: list[FileEntry]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class Health(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -957,11 +1030,12 @@ class Health(BaseModel):
 
 class JobFailure(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     sandbox: str = Field(
-        ..., description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
     error: ErrorBody
 
@@ -972,12 +1046,13 @@ class JobResult(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     matched: int
     changed: int = Field(
-        ..., description="Whose state is now as asked, and was not before."
+        description="Whose state is now as asked, and was not before."
     )
     failed: int
     failures: list[JobFailure]
@@ -989,41 +1064,43 @@ class Key(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    id: str = Field(..., description="Id of an API key; not its secret.")
+    id: str = Field(description="Id of an API key; not its secret.")
     name: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     project: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     principal: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
-    created_at_ms: int = Field(..., alias="createdAtMs")
-    expires_at_ms: int | None = Field(None, alias="expiresAtMs")
-    revoked_at_ms: int | None = Field(None, alias="revokedAtMs")
-    last_used_at_ms: int | None = Field(None, alias="lastUsedAtMs")
+    created_at_ms: int
+    expires_at_ms: int | None = None
+    revoked_at_ms: int | None = None
+    last_used_at_ms: int | None = None
 
 
 class KeyCreate(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     name: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
-    lifetime_ms: int | None = Field(None, alias="lifetimeMs")
+    lifetime_ms: int | None = None
     principal: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     project: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
 
 
@@ -1033,6 +1110,7 @@ class KeyCreated(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -1042,37 +1120,35 @@ class KeyCreated(BaseModel):
 
 class KeyPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     keys: list[Key]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class Layer(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     layer_id: str = Field(
-        ..., alias="layerId", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
     tree_digest: str = Field(
-        ..., alias="treeDigest", description="sha256: and 64 hex digits."
+        description="sha256: and 64 hex digits."
     )
-    meta_bytes: int = Field(..., alias="metaBytes")
+    meta_bytes: int
     entries: int
     content_bytes: int = Field(
-        ..., alias="contentBytes", description="Of all files, as their sizes say."
+        description="Of all files, as their sizes say."
     )
     stored_bytes: int = Field(
-        ...,
-        alias="storedBytes",
         description="Of the data that this layer added to the store.",
     )
     shared_bytes: int = Field(
-        ...,
-        alias="sharedBytes",
         description="Of the data that it found in other layers.",
     )
     devices: list[LayerDevice]
@@ -1084,22 +1160,24 @@ class LayerImportEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     entries: int
-    content_bytes: int = Field(..., alias="contentBytes")
+    content_bytes: int
     layer: Layer | None = None
     error: ErrorBody | None = None
 
 
 class LayerPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     layers: list[Layer]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class NetworkRule(BaseModel):
@@ -1108,12 +1186,12 @@ class NetworkRule(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     kind: Literal["service", "domain", "address"]
     target: str = Field(
-        ...,
         description="Name of a service, a domain (`*.` in front for all below), or an address range.",
     )
     ports: list[int] | None = None
@@ -1122,11 +1200,12 @@ class NetworkRule(BaseModel):
 
 class Protection(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     name: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     state: Literal["enforced", "degraded", "absent"]
     detail: str | None = None
@@ -1134,34 +1213,34 @@ class Protection(BaseModel):
 
 class SandboxCreate(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
     environment: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     layers: list[str] | None = None
     limits: SandboxLimits | None = None
     network: list[NetworkRule] | None = None
     env: dict[str, str] | None = None
     user: str | None = Field(
-        None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None, description="Name or number of a user inside the sandbox, or user:group."
     )
-    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
     labels: dict[str, str] | None = None
     job: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     ttl: Ttl | None = None
     isolation: Literal["job", "project", "node"] | None = None
-    require_protections: list[str] | None = Field(None, alias="requireProtections")
+    require_protections: list[str] | None = None
     allow_degraded: bool | None = Field(
-        None,
-        alias="allowDegraded",
+        default=None,
         description="Start even where the node lacks a protection, and say so.",
     )
-    wait_for: Literal["allocated", "ready"] | None = Field(None, alias="waitFor")
+    wait_for: Literal["allocated", "ready"] | None = None
 
 
 class SandboxSpec(BaseModel):
@@ -1170,37 +1249,38 @@ class SandboxSpec(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
     environment: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     layers: list[str] | None = None
     limits: SandboxLimits | None = None
     network: list[NetworkRule] | None = None
     env: dict[str, str] | None = None
     user: str | None = Field(
-        None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None, description="Name or number of a user inside the sandbox, or user:group."
     )
-    cwd: str | None = Field(None, description="An absolute path inside the sandbox.")
+    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
     labels: dict[str, str] | None = None
     job: str | None = Field(
-        None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     ttl: Ttl | None = None
     isolation: Literal["job", "project", "node"] | None = None
-    require_protections: list[str] | None = Field(None, alias="requireProtections")
+    require_protections: list[str] | None = None
     allow_degraded: bool | None = Field(
-        None,
-        alias="allowDegraded",
+        default=None,
         description="Start even where the node lacks a protection, and say so.",
     )
 
 
 class SignalRequest(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -1210,13 +1290,14 @@ class SignalRequest(BaseModel):
 
 class AttachAttached(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     type: Literal["attached"]
     exec: Exec
     stdin_offset: int = Field(
-        ..., alias="stdinOffset", description="Bytes of stdin taken so far."
+        description="Bytes of stdin taken so far."
     )
 
 
@@ -1228,6 +1309,7 @@ class AttachClientMessage(
 
 class AttachError(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -1237,6 +1319,7 @@ class AttachError(BaseModel):
 
 class AttachExit(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -1263,11 +1346,12 @@ class DoctorReport(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     version: Literal[1]
-    taken_at: str = Field(..., alias="takenAt")
+    taken_at: str
     host: DoctorHost
     checks: list[DoctorCheck]
     verdicts: dict[str, DoctorVerdict]
@@ -1275,10 +1359,11 @@ class DoctorReport(BaseModel):
 
 class Sandbox(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    id: str = Field(..., description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
+    id: str = Field(description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
     state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
     end_reason: (
         Literal[
@@ -1294,30 +1379,28 @@ class Sandbox(BaseModel):
             "protocol",
         ]
         | None
-    ) = Field(None, alias="endReason")
+    ) = None
     error: ErrorBody | None = None
-    revision: int = Field(..., description="Grows with every change of this record.")
-    edge: str = Field(..., description="Id of an edge.")
+    revision: int = Field(description="Grows with every change of this record.")
+    edge: str = Field(description="Id of an edge.")
     project: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     principal: str = Field(
-        ..., description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
     spec: SandboxSpec
     layers: list[SandboxLayer]
-    created_at_ms: int = Field(..., alias="createdAtMs")
-    ended_at_ms: int | None = Field(None, alias="endedAtMs")
+    created_at_ms: int
+    ended_at_ms: int | None = None
     expires_at_ms: int | None = Field(
-        None,
-        alias="expiresAtMs",
+        default=None,
         description="By its lifetime or idle time, whichever is first.",
     )
     timings: SandboxTimings
     protections: list[Protection]
     upper_driver: str | None = Field(
-        None,
-        alias="upperDriver",
+        default=None,
         description="A stored name: a-z, 0-9, dot, underscore, hyphen.",
     )
     usage: SandboxUsage | None = None
@@ -1325,6 +1408,7 @@ class Sandbox(BaseModel):
 
 class SandboxBatchCreate(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -1338,6 +1422,7 @@ class SandboxBatchItem(BaseModel):
     """
 
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
@@ -1348,8 +1433,9 @@ class SandboxBatchItem(BaseModel):
 
 class SandboxPage(BaseModel):
     model_config = ConfigDict(
+        alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
     sandboxes: list[Sandbox]
-    cursor: str | None = Field(None, description="Opaque place in a listing or stream.")
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")

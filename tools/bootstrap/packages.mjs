@@ -49,7 +49,7 @@ export const PACKAGES = [
     command: 'unshare',
     why: 'private mount namespaces for tests',
   },
-  { name: 'python3-venv', need: 'test', why: 'environment of the Python tests' },
+  { name: 'python3-venv', need: 'build', why: 'environment of the Python SDK' },
   { name: 'clang', need: 'test', command: 'clang', why: 'libFuzzer and sanitizers for native/' },
   { name: 'libclang-rt-dev', need: 'test', why: 'runtimes of libFuzzer, ASan and UBSan' },
   {

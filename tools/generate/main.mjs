@@ -14,6 +14,8 @@ import { renderCHeader, renderCTables } from './c-protocol.mjs';
 import { renderErrorsPage } from './errors-page.mjs';
 import { renderBrokenFrames, renderGoldenFrames } from './golden-frames.mjs';
 import { renderPythonModels } from './python-models.mjs';
+import { renderPythonSync } from './python-sync.mjs';
+import { renderPythonErrors, renderPythonRoutes } from './python-tables.mjs';
 import { renderSyscallTable } from './seccomp.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -61,6 +63,9 @@ async function renderAll() {
     'packages/backend-container/src/syscall-table.gen.ts': { text: renderSyscallTable(root) },
     'docs/reference/errors.md': { text: renderErrorsPage(std) },
     'python/libdsec/models_gen.py': renderPythonModels(root, document),
+    'python/libdsec/errors_gen.py': { text: renderPythonErrors(std) },
+    'python/libdsec/routes_gen.py': { text: renderPythonRoutes(protocol) },
+    ...renderPythonSync(root),
   };
 }
 

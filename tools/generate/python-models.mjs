@@ -38,7 +38,7 @@ export function renderPythonModels(root, document) {
     const output = join(directory, 'models_gen.py');
     writeFileSync(input, JSON.stringify(withoutBounds(document)));
     execFileSync(tool, ['--input', input, '--output', output, ...OPTIONS], { stdio: 'pipe' });
-    return { text: readFileSync(output, 'utf8') };
+    return { text: withSnakeNames(readFileSync(output, 'utf8')) };
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -73,3 +73,27 @@ function withoutBounds(value) {
   if (patternProperties === undefined) return rest;
   return { ...rest, additionalProperties: Object.values(patternProperties)[0] };
 }
+
+/**
+ * What type checkers understand: they take a field's alias for the only name of its parameter, so that the
+ * names on the wire come by a rule instead, and a default only when it is called one.
+ */
+function withSnakeNames(text) {
+  for (const [, snake, camel] of text.matchAll(/^ {4}(\w+): [^:]*?\balias="(\w+)"/gm)) {
+    if (toCamel(snake) !== camel) throw new Error(`${camel} is no camel case of ${snake}`);
+  }
+  return text
+    .replace(/alias="\w+",?\s*/g, '')
+    .replace(/Field\((\s*)None\b/g, 'Field($1default=None')
+    .replace(/Field\((\s*)\.\.\.,?\s*/g, 'Field($1')
+    .replace(/,\s*\)$/gm, (end) => (end.includes('\n') ? end : ')'))
+    .replace(/Field\(default=None\)/g, 'None')
+    .replace(/ = Field\(\s*\)/g, '')
+    .replaceAll(
+      '        extra="ignore",\n',
+      '        alias_generator=to_camel,\n        extra="ignore",\n',
+    )
+    .replace(/^(from pydantic import .*)$/m, '$1\nfrom pydantic.alias_generators import to_camel');
+}
+
+const toCamel = (name) => name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase());

@@ -1,0 +1,1 @@
+"""One face of the SDK. The synchronous one is generated from the asynchronous one: edit that."""

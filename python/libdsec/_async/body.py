@@ -1,0 +1,76 @@
+"""What is to be sent as a file, in any of the forms that callers have."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import BinaryIO, cast
+
+from libdsec._core import async_io
+from libdsec._core.result import pieces
+
+PIECE_BYTES = 256 * 1024
+
+Data = bytes | str | BinaryIO | Iterable[bytes] | AsyncIterable[bytes]
+
+
+class AsyncBody:
+    """Bytes of any number. `length`: how many, where that is known."""
+
+    def __init__(self, data: Data) -> None:
+        self._file: BinaryIO | None = None
+        self._items: Iterable[bytes] | AsyncIterable[bytes] = ()
+        self._start = 0
+        self._is_used = False
+        self.length: int | None = None
+        if isinstance(data, str):
+            data = data.encode()
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            self._file = io.BytesIO(data)
+        elif hasattr(data, "read"):
+            self._file = cast(BinaryIO, data)
+        else:
+            self._items = data
+        if self._file is not None and self._file.seekable():
+            self._start = self._file.tell()
+            self.length = self._file.seek(0, os.SEEK_END) - self._start
+
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether `open` gives all of it: always the first time."""
+        return self.length is not None or not self._is_used
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request says of it."""
+        length = {} if self.length is None else {"content-length": str(self.length)}
+        return {"content-type": "application/octet-stream", **length}
+
+    async def open(self) -> AsyncIterator[bytes]:
+        """The bytes, from the first one on."""
+        if self._file is not None:
+            async for piece in self._read(self._file):
+                yield piece
+            return
+        self._is_used = True
+        if isinstance(self._items, AsyncIterable):
+            async for data in self._items:
+                yield bytes(data)
+            return
+        for data in self._items:
+            for piece in pieces(data, PIECE_BYTES):
+                yield piece
+
+    async def _read(self, file: BinaryIO) -> AsyncIterator[bytes]:
+        if self.length is not None:
+            file.seek(self._start)
+        left = self.length
+        while left is None or left > 0:
+            self._is_used = True
+            size = PIECE_BYTES if left is None else min(PIECE_BYTES, left)
+            piece = await async_io.blocking(file.read, size)
+            if not piece:
+                return
+            left = None if left is None else left - len(piece)
+            yield piece

@@ -1,0 +1,210 @@
+"""The entry to a server of DSec."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Literal, overload
+
+from typing_extensions import Unpack
+
+from libdsec import models_gen as models
+from libdsec import routes_gen as routes
+from libdsec._async.layers import AsyncEnvironments, AsyncLayers
+from libdsec._async.platform import AsyncJobs, AsyncKeys
+from libdsec._async.sandbox import TIMEOUT_S, AsyncSandbox, create_sandbox, create_sandboxes
+from libdsec._async.transport import AsyncTransport
+from libdsec._core import async_io
+from libdsec._core.config import find_server
+from libdsec._core.event import Event, EventType, event_of
+from libdsec._core.lines import ServerEvents
+from libdsec._core.request import Request, Value, build_request
+from libdsec._core.result import SandboxFailure
+from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.spec import BatchOptions, CreateOptions, SandboxState
+from libdsec.errors import DsecError, UnavailableError
+
+PAGE_MAX = 1000
+
+
+class AsyncClient:
+    """A connection to a server. Leaving it as a context closes it; sandboxes run on.
+
+    Without arguments the server is that of DSEC_URL and DSEC_API_KEY, else of the first of these files:
+    $DSEC_CLIENT, ~/.config/dsec/client.json, $DSEC_STATE/client.json, /var/lib/dsec/client.json (`dsec up`
+    writes it). `timeout`: seconds for each call with all its attempts, unless the call says otherwise.
+
+    Every call is repeated a few times after a lost connection or where the server is overloaded. That is safe:
+    what must not be done twice carries a key, by which the server knows a repetition.
+    """
+
+    def __init__(
+        self, url: str | None = None, api_key: str | None = None, *, timeout: float | None = TIMEOUT_S
+    ) -> None:
+        self._transport = AsyncTransport(find_server(url, api_key), timeout)
+        #: Layers of the store and their names.
+        self.layers = AsyncLayers(self._transport)
+        #: Lists of layers under a name.
+        self.environments = AsyncEnvironments(self._transport)
+        #: API keys.
+        self.keys = AsyncKeys(self._transport)
+        #: Sandboxes that carry the same job label.
+        self.jobs = AsyncJobs(self._transport)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._transport.server.shown}>"
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self._transport.close()
+
+    async def create(
+        self, environment: str | None = None, **options: Unpack[CreateOptions]
+    ) -> AsyncSandbox:
+        """Makes a sandbox of an environment, or of `layers`, and waits until it is ready.
+
+        The options are those of `CreateOptions`. Raises `NotFoundError` for an unknown environment or layer,
+        `OverloadedError` where no node has room, `UnsupportedError` for what no node can do.
+        """
+        return AsyncSandbox(
+            self._transport, await create_sandbox(self._transport, environment, options)
+        )
+
+    @overload
+    def create_many(
+        self,
+        count: int,
+        environment: str | None = None,
+        *,
+        raise_on_failure: Literal[True],
+        **options: Unpack[BatchOptions],
+    ) -> AsyncIterator[AsyncSandbox]: ...
+
+    @overload
+    def create_many(
+        self,
+        count: int,
+        environment: str | None = None,
+        *,
+        raise_on_failure: Literal[False] = False,
+        **options: Unpack[BatchOptions],
+    ) -> AsyncIterator[AsyncSandbox | SandboxFailure]: ...
+
+    async def create_many(
+        self,
+        count: int,
+        environment: str | None = None,
+        *,
+        raise_on_failure: bool = False,
+        **options: Unpack[BatchOptions],
+    ) -> AsyncIterator[AsyncSandbox | SandboxFailure]:
+        """Makes many sandboxes of one kind in one call, and gives each as it becomes ready.
+
+        One that cannot be made is given as `SandboxFailure`, or with `raise_on_failure` raised. Leaving the loop
+        early leaves sandboxes that are made already to their TTL; the same call with the same
+        `idempotency_key` gives them again. `timeout`: seconds for all of them.
+        """
+        made = create_sandboxes(self._transport, count, environment, options)
+        async with aclosing(made) as items:
+            async for item in items:
+                if raise_on_failure and isinstance(item, SandboxFailure):
+                    raise item.error
+                yield item
+
+    async def get(self, sandbox_id: str) -> AsyncSandbox:
+        """A sandbox by its id."""
+        request = build_request(routes.GET_SANDBOX, {"sandboxId": sandbox_id})
+        return AsyncSandbox(self._transport, await self._transport.call(models.Sandbox, request))
+
+    async def list(
+        self,
+        *,
+        state: SandboxState | Sequence[SandboxState] | None = None,
+        job: str | None = None,
+        label: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[AsyncSandbox]:
+        """Sandboxes in the order of their creation, of one or several states, with a job and all labels given.
+
+        `limit`: how many at most.
+        """
+        query: dict[str, Value] = {
+            "state": [state] if isinstance(state, str) else state,
+            "job": job,
+            "label": [f"{name}={value}" for name, value in (label or {}).items()],
+            "limit": None if limit is None else min(max(limit, 1), PAGE_MAX),
+        }
+
+        def request_of(cursor: str | None) -> Request:
+            return build_request(routes.LIST_SANDBOXES, query={**query, "cursor": cursor})
+
+        left = PAGE_MAX**4 if limit is None else limit
+        if left <= 0:
+            return
+        async for page in self._transport.pages(models.SandboxPage, request_of):
+            for info in page.sandboxes[:left]:
+                yield AsyncSandbox(self._transport, info)
+            left -= len(page.sandboxes)
+            if left <= 0:
+                return
+
+    async def events(
+        self,
+        *,
+        cursor: str | None = None,
+        sandbox: str | None = None,
+        job: str | None = None,
+        types: Sequence[EventType] | None = None,
+    ) -> AsyncIterator[Event]:
+        """What happens from a cursor or from now on, without end.
+
+        A lost connection is made anew at the last event. `LostEvent`: those before it are no longer kept, so
+        read the state of what matters.
+        """
+        backoff = Backoff(Deadline(None))
+        while True:
+            try:
+                query: dict[str, Value] = {"sandbox": sandbox, "job": job, "type": types}
+                request = build_request(routes.STREAM_EVENTS, query={**query, "cursor": cursor})
+                async with self._transport.open(request, Deadline(None)) as response:
+                    events = ServerEvents()
+                    async for data in response.aiter_raw():
+                        backoff.reset()
+                        for told in events.feed(data):
+                            cursor = told.id or cursor
+                            event = event_of(told.data)
+                            if event is not None:
+                                yield event
+                raise UnavailableError("the stream of events ended")
+            except DsecError as error:
+                await async_io.sleep(backoff.after(error))
+
+    async def health(self) -> models.Health:
+        """Whether the server can serve."""
+        return await self._transport.call(models.Health, build_request(routes.GET_HEALTH))
+
+    async def version(self) -> models.Version:
+        """The versions of the server and of what it speaks."""
+        return await self._transport.call(models.Version, build_request(routes.GET_VERSION))
+
+    async def doctor(self) -> models.DoctorReport:
+        """What the server's machine can do and enforce."""
+        return await self._transport.call(
+            models.DoctorReport, build_request(routes.GET_DOCTOR_REPORT)
+        )
+
+    async def metrics(self) -> str:
+        """Metrics in the Prometheus text format."""
+        return await self._transport.text(build_request(routes.GET_METRICS))

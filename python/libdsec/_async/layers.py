@@ -1,0 +1,168 @@
+"""Layers, their names, and environments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack
+from typing import BinaryIO, Literal
+
+from libdsec import models_gen as models
+from libdsec import routes_gen as routes
+from libdsec._async.body import AsyncBody
+from libdsec._async.transport import AsyncTransport
+from libdsec._core import async_io
+from libdsec._core.request import Request, build_request
+from libdsec._core.retry import Backoff, Deadline
+from libdsec.errors import DsecError, UnavailableError, error_of_body
+
+LayerKind = Literal["base", "workspace", "toolkit", "diff"]
+ImportFormat = Literal["tar", "oci-archive", "docker-archive"]
+OnProgress = Callable[[models.LayerImportEvent], None]
+
+
+class AsyncLayers:
+    """The layers of the store. A name of one is `kind/name:version`; of a version, also `^1` or `latest`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def import_(
+        self,
+        source: str | os.PathLike[str] | BinaryIO,
+        kind: LayerKind,
+        name: str,
+        version: str,
+        *,
+        format: ImportFormat = "tar",
+        on_progress: OnProgress | None = None,
+    ) -> models.Layer:
+        """Makes a layer of an archive (a path or a binary file), and gives it a name.
+
+        The same content is the same layer, so that it can be done again. `on_progress` is called with the
+        entries and bytes read so far. Raises `ImportInvalidError`, `ImportLimitError`, `AlreadyExistsError`.
+        """
+        query = {"format": format, "ref": f"{kind}/{name}:{version}"}
+        request = build_request(routes.IMPORT_LAYER, query=query)
+        with ExitStack() as stack:
+            if isinstance(source, (str, os.PathLike)):
+                file: BinaryIO = stack.enter_context(await async_io.open_file(source, "rb"))
+            else:
+                file = source
+            body = AsyncBody(file)
+            backoff = Backoff(Deadline(None))
+            while True:
+                try:
+                    return await self._import(request, body, on_progress)
+                except DsecError as error:
+                    if not body.can_be_sent:
+                        raise
+                    await async_io.sleep(backoff.after(error))
+
+    async def _import(
+        self, request: Request, body: AsyncBody, on_progress: OnProgress | None
+    ) -> models.Layer:
+        async with self._transport.open(
+            request, Deadline(None), content=body.open(), headers=body.headers
+        ) as response:
+            async for event in self._transport.lines(response, models.LayerImportEvent):
+                if event.error is not None:
+                    raise error_of_body(event.error.model_dump(by_alias=True))
+                if event.layer is not None:
+                    return event.layer
+                if on_progress is not None:
+                    on_progress(event)
+        raise UnavailableError("the import ended without a result")
+
+    async def list(self) -> AsyncIterator[models.Layer]:
+        """All layers, by their ids."""
+
+        def request_of(cursor: str | None) -> Request:
+            return build_request(routes.LIST_LAYERS, query={"cursor": cursor})
+
+        async for page in self._transport.pages(models.LayerPage, request_of):
+            for layer in page.layers:
+                yield layer
+
+    async def get(self, layer_id: str) -> models.Layer:
+        """A layer by its id."""
+        request = build_request(routes.GET_LAYER, {"layerId": layer_id})
+        return await self._transport.call(models.Layer, request)
+
+    async def verify(self, layer_id: str, *, timeout: float = 3600) -> models.LayerVerifyReport:
+        """Reads every byte of a layer and compares the digests."""
+        request = build_request(routes.VERIFY_LAYER, {"layerId": layer_id})
+        return await self._transport.call(
+            models.LayerVerifyReport, request, timeout, wait=timeout
+        )
+
+    async def remove(self, layer_id: str) -> None:
+        """Removes a layer that nothing refers to; `ConflictError` or `StateConflictError` for others."""
+        await self._transport.run(build_request(routes.REMOVE_LAYER, {"layerId": layer_id}))
+
+    async def refs(
+        self, *, kind: LayerKind | None = None, name: str | None = None
+    ) -> AsyncIterator[models.LayerRef]:
+        """The names of layers, and what they mean."""
+
+        def request_of(cursor: str | None) -> Request:
+            query = {"kind": kind, "name": name, "cursor": cursor}
+            return build_request(routes.LIST_LAYER_REFS, query=query)
+
+        async for page in self._transport.pages(models.LayerRefPage, request_of):
+            for ref in page.refs:
+                yield ref
+
+    async def resolve(self, selector: str) -> models.LayerRef:
+        """What a name, floating or not, means now."""
+        request = build_request(routes.RESOLVE_LAYER_REF, query={"selector": selector})
+        return await self._transport.call(models.LayerRef, request)
+
+    async def tag(self, kind: LayerKind, name: str, version: str, layer_id: str) -> models.LayerRef:
+        """Gives a layer a name. `AlreadyExistsError` for a name that means another layer."""
+        body = models.LayerRefCreate(layer_id=layer_id)
+        params = {"kind": kind, "name": name, "version": version}
+        request = build_request(routes.CREATE_LAYER_REF, params, body=body)
+        return await self._transport.call(models.LayerRef, request)
+
+    async def untag(self, kind: LayerKind, name: str, version: str) -> None:
+        """Takes a name away; the layer stays while anything else refers to it."""
+        params = {"kind": kind, "name": name, "version": version}
+        await self._transport.run(build_request(routes.REMOVE_LAYER_REF, params))
+
+
+class AsyncEnvironments:
+    """Ordered lists of layers under a name: base, workspace, toolkits, diffs."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def list(self) -> AsyncIterator[models.Environment]:
+        """All environments, by name."""
+
+        def request_of(cursor: str | None) -> Request:
+            return build_request(routes.LIST_ENVIRONMENTS, query={"cursor": cursor})
+
+        async for page in self._transport.pages(models.EnvironmentPage, request_of):
+            for environment in page.environments:
+                yield environment
+
+    async def get(self, name: str) -> models.Environment:
+        """An environment by its name."""
+        request = build_request(routes.GET_ENVIRONMENT, {"name": name})
+        return await self._transport.call(models.Environment, request)
+
+    async def put(
+        self, name: str, layers: Sequence[str], *, revision: int | None = None
+    ) -> models.Environment:
+        """Creates or replaces an environment.
+
+        `revision`: replace only this one, and 0: only where there is none; `ConflictError` otherwise.
+        """
+        body = models.EnvironmentPut(layers=[*layers], revision=revision)
+        request = build_request(routes.PUT_ENVIRONMENT, {"name": name}, body=body)
+        return await self._transport.call(models.Environment, request)
+
+    async def remove(self, name: str) -> None:
+        """Removes an environment. Sandboxes made from it are not touched."""
+        await self._transport.run(build_request(routes.REMOVE_ENVIRONMENT, {"name": name}))

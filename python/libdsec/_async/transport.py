@@ -1,0 +1,214 @@
+"""Requests to one server: connections, attempts, and errors in the terms of the table."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+from websockets.exceptions import ConnectionClosedOK, WebSocketException
+
+from libdsec._core import async_io
+from libdsec._core.config import Server
+from libdsec._core.faults import error_of_http, error_of_response, error_of_socket
+from libdsec._core.lines import Lines
+from libdsec._core.request import Request
+from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.version import USER_AGENT
+from libdsec.errors import DsecError, ProtocolError
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+CONNECT_S = 10.0
+# A server that is there says something at least every 15 seconds where it has to.
+STALL_S = 60.0
+LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=256, keepalive_expiry=30)
+# More than a window of both outputs: a connection that is read slowly still answers pings.
+SOCKET_MESSAGES_MAX = 64
+
+
+class AsyncTransport:
+    """Connections to one server. `timeout`: seconds that a call may take with all its attempts."""
+
+    def __init__(self, server: Server, timeout: float | None) -> None:
+        self.server = server
+        self.timeout = timeout
+        self._headers = {"authorization": f"Bearer {server.api_key}", "user-agent": USER_AGENT}
+        self._http = httpx.AsyncClient(
+            base_url=server.base_url,
+            headers={**self._headers, "accept-encoding": "identity"},
+            transport=async_io.transport(server, LIMITS) if server.is_local else None,
+            limits=LIMITS,
+            follow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self._http.aclose()
+
+    def deadline(self, timeout: float | None = None) -> Deadline:
+        """Of a call: as the caller says, else as the client does."""
+        return Deadline(self.timeout if timeout is None else timeout)
+
+    async def call(
+        self, model: type[M], request: Request, timeout: float | None = None, *, wait: float = 0
+    ) -> M:
+        """Sends a request until it is answered, and reads the answer.
+
+        `wait`: seconds that the server was asked to wait for something, in each attempt.
+        """
+        content = await self._attempts(request, timeout, wait)
+        try:
+            return model.model_validate_json(content)
+        except ValidationError as cause:
+            raise ProtocolError(f"the answer to {request.route.name} does not fit it: {cause}") from cause
+
+    async def text(self, request: Request) -> str:
+        """The same where the answer is text."""
+        return (await self._attempts(request, None, 0)).decode()
+
+    async def run(self, request: Request, timeout: float | None = None) -> None:
+        """The same where the answer is empty."""
+        await self._attempts(request, timeout, 0)
+
+    async def _attempts(self, request: Request, timeout: float | None, wait: float) -> bytes:
+        deadline = Deadline(None) if wait and timeout is None else self.deadline(timeout)
+
+        async def attempt() -> bytes:
+            async with self.open(request, deadline, stall=wait + STALL_S) as response:
+                return await response.aread()
+
+        return await self.retrying(deadline, attempt)
+
+    async def retrying(self, deadline: Deadline, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Tries until it works, or fails for good."""
+        backoff = Backoff(deadline)
+        while True:
+            try:
+                return await attempt()
+            except DsecError as error:
+                await async_io.sleep(backoff.after(error))
+
+    @asynccontextmanager
+    async def open(
+        self,
+        request: Request,
+        deadline: Deadline,
+        *,
+        content: AsyncIterator[bytes] | bytes | None = None,
+        headers: dict[str, str] | None = None,
+        stall: float = STALL_S,
+    ) -> AsyncIterator[httpx.Response]:
+        """One attempt: the answer as it comes, once it is known to be a success."""
+        route = request.route
+        sent = self._http.build_request(
+            route.method,
+            request.target,
+            headers={**request.headers, **(headers or {})},
+            content=request.content if content is None else content,
+            timeout=httpx.Timeout(deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)),
+        )
+        try:
+            response = await self._http.send(sent, stream=True)
+            try:
+                if not response.is_success:
+                    request_id = response.headers.get("x-request-id")
+                    raise error_of_response(response.status_code, await response.aread(), request_id)
+                yield response
+            finally:
+                await response.aclose()
+        except (httpx.HTTPError, httpx.StreamError) as fault:
+            raise error_of_http(fault, self.server, deadline) from fault
+
+    async def resumed(
+        self,
+        deadline: Deadline,
+        request_at: Callable[[int], Request],
+        offset: int,
+        check: Callable[[httpx.Response], None] | None = None,
+    ) -> AsyncGenerator[bytes, None]:
+        """The bytes of an answer from an offset on; after a lost connection it is asked for the rest.
+
+        `check` looks at the head of each answer.
+        """
+        backoff = Backoff(deadline)
+        while True:
+            try:
+                async with self.open(request_at(offset), deadline) as response:
+                    if check is not None:
+                        check(response)
+                    async for data in response.aiter_raw():
+                        offset += len(data)
+                        backoff.reset()
+                        yield data
+                return
+            except DsecError as error:
+                await async_io.sleep(backoff.after(error))
+
+    async def pages(
+        self, model: type[M], request_of: Callable[[str | None], Request]
+    ) -> AsyncGenerator[M, None]:
+        """Every page of a listing; a request is made for each cursor, `None` for the first."""
+        cursor: str | None = None
+        while True:
+            page = await self.call(model, request_of(cursor))
+            yield page
+            cursor = getattr(page, "cursor", None)
+            if cursor is None:
+                return
+
+    async def lines(self, response: httpx.Response, model: type[M]) -> AsyncGenerator[M, None]:
+        """The JSON documents of an answer, one a line."""
+        lines = Lines()
+        async for data in response.aiter_raw():
+            for line in lines.feed(data):
+                yield model.model_validate_json(line)
+
+    async def socket(self, request: Request, *, is_bounded: bool = True) -> AsyncSocket:
+        """One attempt to open a WebSocket. `is_bounded`: by the protocol that is spoken over it."""
+        url = f"ws{self.server.base_url.removeprefix('http')}{request.target}"
+        options = {
+            "additional_headers": {**self._headers, **request.headers},
+            "user_agent_header": None,
+            "compression": None,
+            "open_timeout": CONNECT_S,
+            "close_timeout": 2,
+            "ping_interval": 20,
+            "ping_timeout": 20 if is_bounded else None,
+            "max_queue": SOCKET_MESSAGES_MAX if is_bounded else 8,
+        }
+        try:
+            return AsyncSocket(await async_io.open_socket(self.server, url, options), self.server)
+        except (OSError, WebSocketException) as fault:
+            raise error_of_socket(fault, self.server) from fault
+
+
+class AsyncSocket:
+    """A WebSocket whose failures are errors of the table."""
+
+    def __init__(self, connection: async_io.Connection, server: Server) -> None:
+        self._connection = connection
+        self._server = server
+
+    async def receive(self) -> str | bytes | None:
+        """The next message; `None` after a normal end."""
+        try:
+            return await self._connection.recv()
+        except ConnectionClosedOK:
+            return None
+        except (OSError, WebSocketException) as fault:
+            raise error_of_socket(fault, self._server) from fault
+
+    async def send(self, message: str | bytes) -> None:
+        """Waits while the connection takes no more."""
+        try:
+            await self._connection.send(message)
+        except (OSError, WebSocketException) as fault:
+            raise error_of_socket(fault, self._server) from fault
+
+    async def close(self) -> None:
+        """Says goodbye; does nothing where that was done."""
+        await self._connection.close()

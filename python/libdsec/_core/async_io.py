@@ -1,0 +1,48 @@
+"""What the asynchronous face waits for. `sync_io.py` is the same for the other one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, BinaryIO, Literal, TypeVar, cast
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect, unix_connect
+
+from libdsec._core.config import Server
+
+T = TypeVar("T")
+
+Connection = ClientConnection
+
+
+async def sleep(seconds: float) -> None:
+    """Lets others run for so long."""
+    await asyncio.sleep(seconds)
+
+
+async def blocking(function: Callable[..., T], *arguments: Any) -> T:
+    """Calls what may wait for a disk."""
+    return await asyncio.to_thread(function, *arguments)
+
+
+async def open_file(path: str | os.PathLike[str], mode: Literal["rb", "xb"]) -> BinaryIO:
+    """A file of this machine, for bytes."""
+    return cast(BinaryIO, await asyncio.to_thread(open, path, mode))
+
+
+def transport(server: Server, limits: httpx.Limits) -> httpx.AsyncHTTPTransport:
+    """Connections to a server, by TCP or by its socket."""
+    return httpx.AsyncHTTPTransport(
+        uds=server.unix_path, limits=limits, trust_env=not server.is_local
+    )
+
+
+async def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection:
+    """A WebSocket that is open."""
+    if server.unix_path is not None:
+        connection: Connection = await unix_connect(server.unix_path, uri=url, **options)
+        return connection
+    connection = await connect(url, proxy=None if server.is_local else True, **options)
+    return connection

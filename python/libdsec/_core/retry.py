@@ -1,0 +1,80 @@
+"""When and how often a request is sent again, and how long a caller waits."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from libdsec.errors import DsecError, Timeout
+
+ATTEMPTS_MAX = 8
+FIRST_DELAY_S = 0.05
+DELAY_S_MAX = 2.0
+
+# Nothing was carried out, or nobody knows; every request can be repeated, by its nature or by its key.
+TRANSIENT = frozenset({"unavailable", "overloaded", "rate-limited"})
+
+
+class Deadline:
+    """The time that a caller gives a call with all its attempts. `None`: as long as it takes."""
+
+    def __init__(self, seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._end = None if seconds is None else clock() + seconds
+
+    def left(self) -> float | None:
+        """Seconds, not less than 0."""
+        return None if self._end is None else max(0.0, self._end - self._clock())
+
+    def at_most(self, seconds: float) -> float:
+        """So many seconds, or what is left of it."""
+        left = self.left()
+        return seconds if left is None else min(seconds, left)
+
+    @property
+    def is_over(self) -> bool:
+        return self.left() == 0
+
+    def error(self) -> Timeout:
+        return Timeout(f"not done within {self.seconds:g} s")
+
+
+class Backoff:
+    """How long to wait after each failure in a row: a growing time, a random half of it left away.
+
+    So callers that failed together do not come back together.
+    """
+
+    def __init__(
+        self,
+        deadline: Deadline,
+        attempts_max: int = ATTEMPTS_MAX,
+        rand: Callable[[], float] = random.random,
+    ) -> None:
+        self._deadline = deadline
+        self._attempts_max = attempts_max
+        self._rand = rand
+        self._failures = 0
+
+    def reset(self) -> None:
+        """There was progress: the next failure is the first one again."""
+        self._failures = 0
+
+    def after(self, error: DsecError) -> float:
+        """Seconds until the next attempt. Raises the error where there is none."""
+        self._failures += 1
+        if error.code not in TRANSIENT or self._failures >= self._attempts_max:
+            raise error
+        ceiling = min(DELAY_S_MAX, FIRST_DELAY_S * 2.0 ** (self._failures - 1))
+        delay = max(ceiling * (1 + self._rand()) / 2, _retry_after(error))
+        left = self._deadline.left()
+        if left is not None and delay >= left:
+            raise error
+        return delay
+
+
+def _retry_after(error: DsecError) -> float:
+    value = error.details.get("retryAfterMs")
+    return value / 1000 if isinstance(value, (int, float)) else 0.0

@@ -1,0 +1,46 @@
+"""What the synchronous face waits for. `async_io.py` is the same for the other one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, BinaryIO, Literal, TypeVar
+
+import httpx
+from websockets.sync.client import ClientConnection, connect, unix_connect
+
+from libdsec._core.config import Server
+
+T = TypeVar("T")
+
+Connection = ClientConnection
+
+
+def sleep(seconds: float) -> None:
+    """Waits for so long."""
+    time.sleep(seconds)
+
+
+def blocking(function: Callable[..., T], *arguments: Any) -> T:
+    """Calls what may wait for a disk."""
+    return function(*arguments)
+
+
+def open_file(path: str | os.PathLike[str], mode: Literal["rb", "xb"]) -> BinaryIO:
+    """A file of this machine, for bytes."""
+    return open(path, mode)
+
+
+def transport(server: Server, limits: httpx.Limits) -> httpx.HTTPTransport:
+    """Connections to a server, by TCP or by its socket."""
+    return httpx.HTTPTransport(uds=server.unix_path, limits=limits, trust_env=not server.is_local)
+
+
+def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection:
+    """A WebSocket that is open."""
+    if server.unix_path is not None:
+        connection: Connection = unix_connect(server.unix_path, uri=url, **options)
+        return connection
+    connection = connect(url, proxy=None if server.is_local else True, **options)
+    return connection

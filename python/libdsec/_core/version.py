@@ -1,0 +1,4 @@
+"""Of this package."""
+
+VERSION = "0.1.0"
+USER_AGENT = f"libdsec-python/{VERSION}"

@@ -1,0 +1,212 @@
+# Generated from python/libdsec/_async/client.py by `npm run generate`. Do not edit.
+
+"""The entry to a server of DSec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from types import TracebackType
+from typing import Literal, overload
+
+from typing_extensions import Unpack
+
+from libdsec import models_gen as models
+from libdsec import routes_gen as routes
+from libdsec._sync_gen.layers import Environments, Layers
+from libdsec._sync_gen.platform import Jobs, Keys
+from libdsec._sync_gen.sandbox import TIMEOUT_S, Sandbox, create_sandbox, create_sandboxes
+from libdsec._sync_gen.transport import Transport
+from libdsec._core import sync_io
+from libdsec._core.config import find_server
+from libdsec._core.event import Event, EventType, event_of
+from libdsec._core.lines import ServerEvents
+from libdsec._core.request import Request, Value, build_request
+from libdsec._core.result import SandboxFailure
+from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.spec import BatchOptions, CreateOptions, SandboxState
+from libdsec.errors import DsecError, UnavailableError
+
+PAGE_MAX = 1000
+
+
+class Client:
+    """A connection to a server. Leaving it as a context closes it; sandboxes run on.
+
+    Without arguments the server is that of DSEC_URL and DSEC_API_KEY, else of the first of these files:
+    $DSEC_CLIENT, ~/.config/dsec/client.json, $DSEC_STATE/client.json, /var/lib/dsec/client.json (`dsec up`
+    writes it). `timeout`: seconds for each call with all its attempts, unless the call says otherwise.
+
+    Every call is repeated a few times after a lost connection or where the server is overloaded. That is safe:
+    what must not be done twice carries a key, by which the server knows a repetition.
+    """
+
+    def __init__(
+        self, url: str | None = None, api_key: str | None = None, *, timeout: float | None = TIMEOUT_S
+    ) -> None:
+        self._transport = Transport(find_server(url, api_key), timeout)
+        #: Layers of the store and their names.
+        self.layers = Layers(self._transport)
+        #: Lists of layers under a name.
+        self.environments = Environments(self._transport)
+        #: API keys.
+        self.keys = Keys(self._transport)
+        #: Sandboxes that carry the same job label.
+        self.jobs = Jobs(self._transport)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._transport.server.shown}>"
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes every connection."""
+        self._transport.close()
+
+    def create(
+        self, environment: str | None = None, **options: Unpack[CreateOptions]
+    ) -> Sandbox:
+        """Makes a sandbox of an environment, or of `layers`, and waits until it is ready.
+
+        The options are those of `CreateOptions`. Raises `NotFoundError` for an unknown environment or layer,
+        `OverloadedError` where no node has room, `UnsupportedError` for what no node can do.
+        """
+        return Sandbox(
+            self._transport, create_sandbox(self._transport, environment, options)
+        )
+
+    @overload
+    def create_many(
+        self,
+        count: int,
+        environment: str | None = None,
+        *,
+        raise_on_failure: Literal[True],
+        **options: Unpack[BatchOptions],
+    ) -> Iterator[Sandbox]: ...
+
+    @overload
+    def create_many(
+        self,
+        count: int,
+        environment: str | None = None,
+        *,
+        raise_on_failure: Literal[False] = False,
+        **options: Unpack[BatchOptions],
+    ) -> Iterator[Sandbox | SandboxFailure]: ...
+
+    def create_many(
+        self,
+        count: int,
+        environment: str | None = None,
+        *,
+        raise_on_failure: bool = False,
+        **options: Unpack[BatchOptions],
+    ) -> Iterator[Sandbox | SandboxFailure]:
+        """Makes many sandboxes of one kind in one call, and gives each as it becomes ready.
+
+        One that cannot be made is given as `SandboxFailure`, or with `raise_on_failure` raised. Leaving the loop
+        early leaves sandboxes that are made already to their TTL; the same call with the same
+        `idempotency_key` gives them again. `timeout`: seconds for all of them.
+        """
+        made = create_sandboxes(self._transport, count, environment, options)
+        with closing(made) as items:
+            for item in items:
+                if raise_on_failure and isinstance(item, SandboxFailure):
+                    raise item.error
+                yield item
+
+    def get(self, sandbox_id: str) -> Sandbox:
+        """A sandbox by its id."""
+        request = build_request(routes.GET_SANDBOX, {"sandboxId": sandbox_id})
+        return Sandbox(self._transport, self._transport.call(models.Sandbox, request))
+
+    def list(
+        self,
+        *,
+        state: SandboxState | Sequence[SandboxState] | None = None,
+        job: str | None = None,
+        label: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Sandbox]:
+        """Sandboxes in the order of their creation, of one or several states, with a job and all labels given.
+
+        `limit`: how many at most.
+        """
+        query: dict[str, Value] = {
+            "state": [state] if isinstance(state, str) else state,
+            "job": job,
+            "label": [f"{name}={value}" for name, value in (label or {}).items()],
+            "limit": None if limit is None else min(max(limit, 1), PAGE_MAX),
+        }
+
+        def request_of(cursor: str | None) -> Request:
+            return build_request(routes.LIST_SANDBOXES, query={**query, "cursor": cursor})
+
+        left = PAGE_MAX**4 if limit is None else limit
+        if left <= 0:
+            return
+        for page in self._transport.pages(models.SandboxPage, request_of):
+            for info in page.sandboxes[:left]:
+                yield Sandbox(self._transport, info)
+            left -= len(page.sandboxes)
+            if left <= 0:
+                return
+
+    def events(
+        self,
+        *,
+        cursor: str | None = None,
+        sandbox: str | None = None,
+        job: str | None = None,
+        types: Sequence[EventType] | None = None,
+    ) -> Iterator[Event]:
+        """What happens from a cursor or from now on, without end.
+
+        A lost connection is made anew at the last event. `LostEvent`: those before it are no longer kept, so
+        read the state of what matters.
+        """
+        backoff = Backoff(Deadline(None))
+        while True:
+            try:
+                query: dict[str, Value] = {"sandbox": sandbox, "job": job, "type": types}
+                request = build_request(routes.STREAM_EVENTS, query={**query, "cursor": cursor})
+                with self._transport.open(request, Deadline(None)) as response:
+                    events = ServerEvents()
+                    for data in response.iter_raw():
+                        backoff.reset()
+                        for told in events.feed(data):
+                            cursor = told.id or cursor
+                            event = event_of(told.data)
+                            if event is not None:
+                                yield event
+                raise UnavailableError("the stream of events ended")
+            except DsecError as error:
+                sync_io.sleep(backoff.after(error))
+
+    def health(self) -> models.Health:
+        """Whether the server can serve."""
+        return self._transport.call(models.Health, build_request(routes.GET_HEALTH))
+
+    def version(self) -> models.Version:
+        """The versions of the server and of what it speaks."""
+        return self._transport.call(models.Version, build_request(routes.GET_VERSION))
+
+    def doctor(self) -> models.DoctorReport:
+        """What the server's machine can do and enforce."""
+        return self._transport.call(
+            models.DoctorReport, build_request(routes.GET_DOCTOR_REPORT)
+        )
+
+    def metrics(self) -> str:
+        """Metrics in the Prometheus text format."""
+        return self._transport.text(build_request(routes.GET_METRICS))
