@@ -5,6 +5,16 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
     const onAbort = () => reject(signal.reason);
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    const over = () => signal.removeEventListener('abort', onAbort);
+    work.then(
+      (result) => {
+        over();
+        resolve(result);
+      },
+      (thrown) => {
+        over();
+        reject(thrown);
+      },
+    );
   });
 }

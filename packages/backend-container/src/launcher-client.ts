@@ -183,10 +183,23 @@ function createCaller(channel: Channel, options: LauncherClientOptions) {
   ): Promise<FieldsOf<A>> => {
     signal?.throwIfAborted();
     const stream = freeStream();
+    // The caller need not wait: an answer is still taken when it comes.
     const answered = new Promise<unknown>((resolve, reject) => {
-      waiting.set(stream, { answer, resolve, reject });
+      const onAbort = () => reject(asDsecError(signal?.reason));
+      const over = () => signal?.removeEventListener('abort', onAbort);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      waiting.set(stream, {
+        answer,
+        resolve(value) {
+          over();
+          resolve(value);
+        },
+        reject(error) {
+          over();
+          reject(error);
+        },
+      });
     });
-    answered.catch(() => {});
     sequence += 1;
     const frame = { type, stream, epoch: options.epoch, offset: sequence, fields: fields ?? {} };
     // Without the signal: a frame that is given up half way would leave its answer without a request.
@@ -194,7 +207,7 @@ function createCaller(channel: Channel, options: LauncherClientOptions) {
       waiting.get(stream)?.reject(asDsecError(thrown));
       waiting.delete(stream);
     });
-    return (await unlessAborted(answered, signal)) as FieldsOf<A>;
+    return (await answered) as FieldsOf<A>;
   };
 
   const receiveAll = async (): Promise<DsecError> => {
@@ -232,16 +245,6 @@ function take(
   waiting.delete(frame.stream);
   if (frame.type === 'error') request.reject(errorOf(frame.fields));
   else request.resolve(frame.fields);
-}
-
-/** The caller need not wait; the answer is still taken when it comes. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(asDsecError(signal.reason));
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
 
 function errorOf(fields: FieldsOf<'error'>): DsecError {

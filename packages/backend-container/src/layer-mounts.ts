@@ -146,7 +146,8 @@ export function createLayerMounts({ effects, unusedMax }: LayerMountsOptions): L
     async acquire(layerIds, signal) {
       const joined = layerIds.map((layerId) => join(table, layerId));
       try {
-        await unlessAborted(Promise.all(joined.map(({ work }) => work)), signal);
+        const isThere = joined.every(({ settled }) => settled) && !signal?.aborted;
+        if (!isThere) await unlessAborted(Promise.all(joined.map(({ work }) => work)), signal);
       } catch (thrown) {
         release(layerIds);
         throw asDsecError(thrown);

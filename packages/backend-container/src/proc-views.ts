@@ -4,7 +4,7 @@
  * follows what a sandbox uses; `sysinfo(2)` and `/proc/uptime`, whose first number every process can ask
  * the kernel for anyway, still tell of the host.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { SandboxLimits } from '@dsec/protocol';
 import { KIB } from '@dsec/std';
 
@@ -103,7 +103,8 @@ function stat(processors: number, { bootTime }: HostProc): string {
 
 /** A boot id of the sandbox's own, in the kernel's form: the same for all of one life. */
 export function bootIdOf(edgeId: string, id: string): string {
-  const bytes = createHash('sha256').update(`dsec-boot\0${edgeId}\0${id}`).digest().subarray(0, 16);
+  const digest = hash('sha256', `dsec-boot\0${edgeId}\0${id}`, 'hex');
+  const bytes = Buffer.from(digest.slice(0, 32), 'hex');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString('hex');

@@ -1,5 +1,6 @@
 import type { SandboxPlan, SandboxRuntime } from '@dsec/backend';
 import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
+import { startDeadline } from '@dsec/transport';
 import { oomKillsAtFirst } from './cgroup-files.ts';
 import { checkProtections, protectionsOf } from './protections.ts';
 import {
@@ -62,10 +63,11 @@ async function makeSandbox(
   upper: UpperChoice,
   signal: AbortSignal | undefined,
 ): Promise<RuntimeRecord> {
-  const gaveUp = [life.giveUp.signal, ...(signal === undefined ? [] : [signal])];
+  const onAbort = () => life.giveUp.abort(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
   const progress = { spawning: false };
   try {
-    return await spawn(context, life, upper, AbortSignal.any(gaveUp), progress);
+    return await spawn(context, life, upper, progress);
   } catch (thrown) {
     const error = asCreateError(thrown);
     const leftover = progress.spawning ? await undo(context, life) : undefined;
@@ -79,6 +81,8 @@ async function makeSandbox(
       cause: error,
       details: { ...error.details, leftover: true },
     });
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 
@@ -86,23 +90,23 @@ async function spawn(
   context: BackendContext,
   life: Life,
   upper: UpperChoice,
-  signal: AbortSignal,
   progress: { spawning: boolean },
 ): Promise<RuntimeRecord> {
   const { plan } = life;
+  const { signal } = life.giveUp;
   await context.layers.acquire(layerIdsOf(plan), signal);
   life.holdsLayers = true;
   const client = await context.link.client(signal);
   const views = viewsOf(plan, context.node);
   context.views.write(views);
+  const limit = startDeadline(SPAWN_TIMEOUT_MS, signal);
   try {
     progress.spawning = true;
-    const limits = AbortSignal.any([signal, AbortSignal.timeout(SPAWN_TIMEOUT_MS)]);
     const spec = spawnSpecOf(plan, context.node, upper);
     // Nothing else is in the slot's directory now: what it counts from here on is of this sandbox.
     const place = { id: objectId(plan.key), slot: plan.slot };
     const oomKillsBefore = oomKillsAtFirst(context.node.cgroups, place);
-    const { pid, startTicks } = await client.spawn(spec, limits);
+    const { pid, startTicks } = await client.spawn(spec, limit.signal);
     if (life.earlyExit !== undefined) {
       throw new DsecError('agent-lost', 'the agent ended as soon as it was started');
     }
@@ -111,6 +115,7 @@ async function spawn(
     life.state = 'running';
     return life.record;
   } finally {
+    limit.stop();
     context.views.drop(views);
   }
 }

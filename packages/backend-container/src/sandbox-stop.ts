@@ -1,5 +1,6 @@
 import type { SandboxKey } from '@dsec/backend';
 import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
+import { startDeadline } from '@dsec/transport';
 import { unlessAborted } from './abortable.ts';
 import type { ObjectKey } from './launcher-client.ts';
 import {
@@ -10,6 +11,9 @@ import {
   releaseLayers,
 } from './sandbox-life.ts';
 import { objectId } from './spawn-spec.ts';
+
+/** One for all: each of its own would cost a stack trace. */
+const STOPPING = new DsecError('cancelled', 'the sandbox is being stopped');
 
 const STOP_TIMEOUT_MS = 30 * SECOND_MS;
 const RETRY_MS = 50;
@@ -32,7 +36,7 @@ export function stopSandbox(
 }
 
 async function stopLife(context: BackendContext, life: Life): Promise<void> {
-  life.giveUp.abort(new DsecError('cancelled', 'the sandbox is being stopped'));
+  if (life.state === 'creating') life.giveUp.abort(STOPPING);
   await life.created;
   // A creation that failed has undone itself, unless it says so.
   if (context.lives.get(objectId(life.key)) !== life) return;
@@ -50,26 +54,39 @@ export async function destroyObject(
   key: ObjectKey,
   signal?: AbortSignal,
 ): Promise<void> {
-  const timeout = AbortSignal.timeout(STOP_TIMEOUT_MS);
-  const limit = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
-  for (;;) {
-    try {
-      const client = await context.link.client(limit);
-      // Sent together: the launcher releases it as soon as it has ended.
-      await Promise.all([client.kill(key, limit), client.release(key, limit)]);
-      return;
-    } catch (thrown) {
+  const limit = startDeadline(STOP_TIMEOUT_MS, signal);
+  try {
+    for (;;) {
+      const error = await destroyOnce(context, key, limit.signal);
+      if (error === undefined) return;
       signal?.throwIfAborted();
-      const error = asDsecError(thrown);
-      const name = `${key.name}-${key.generation}`;
-      if (timeout.aborted) {
+      if (limit.signal.aborted) {
+        const name = `${key.name}-${key.generation}`;
         throw new DsecError('deadline-exceeded', `${name} does not end: ${error.message}`, {
           cause: error,
         });
       }
       if (!RETRIED.has(error.code)) throw error;
-      await context.clock.sleep(RETRY_MS, limit).catch(() => {});
+      await context.clock.sleep(RETRY_MS, limit.signal).catch(() => {});
     }
+  } finally {
+    limit.stop();
+  }
+}
+
+/** Resolves with what went wrong. */
+async function destroyOnce(
+  context: BackendContext,
+  key: ObjectKey,
+  signal: AbortSignal,
+): Promise<DsecError | undefined> {
+  try {
+    const client = await context.link.client(signal);
+    // Sent together: the launcher releases it as soon as it has ended.
+    await Promise.all([client.kill(key, signal), client.release(key, signal)]);
+    return undefined;
+  } catch (thrown) {
+    return asDsecError(thrown);
   }
 }
 

@@ -187,7 +187,18 @@ function createPartialFrame(byCode: Accepted, splitData: boolean) {
 /** By their codes, the frames that may come from the side that is decoded. */
 type Accepted = readonly (NamedDefinition | undefined)[];
 
+const acceptedOf = new WeakMap<FrameProtocol, Partial<Record<FrameSide, Accepted>>>();
+
+/** Made once for each protocol and side, as there is a decoder for each connection. */
 function acceptedFrames(protocol: FrameProtocol, options: FrameDecoderOptions): Accepted {
+  if (options.payloadBytesMax !== undefined) return findAccepted(protocol, options);
+  const known = acceptedOf.get(protocol) ?? {};
+  acceptedOf.set(protocol, known);
+  known[options.from] ??= findAccepted(protocol, options);
+  return known[options.from] as Accepted;
+}
+
+function findAccepted(protocol: FrameProtocol, options: FrameDecoderOptions): Accepted {
   const byCode: (NamedDefinition | undefined)[] = new Array(256).fill(undefined);
   for (const [name, definition] of Object.entries(protocol.frames)) {
     if (definition.from !== 'both' && definition.from !== options.from) continue;

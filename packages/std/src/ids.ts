@@ -117,5 +117,7 @@ function parseLabel(value: string | undefined, what: string, lengthMax: number):
 }
 
 function randomPart(random: Random): string {
-  return Array.from(random.bytes(RANDOM_LENGTH), (byte) => BASE32[byte & 31]).join('');
+  let text = '';
+  for (const byte of random.bytes(RANDOM_LENGTH)) text += BASE32[byte & 31];
+  return text;
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomFillSync } from 'node:crypto';
 import { assert } from './errors.ts';
 
 /** Randomness as the code sees it, so that a seed can replay a run. */
@@ -17,8 +17,26 @@ function checkBelow(below: number): void {
   assert(isFit, `a random integer needs a whole limit from 1 to 2^48, not ${below}`);
 }
 
+/** A call to the generator costs more than the bytes of a hundred ids. */
+const POOL_BYTES = 4096;
+const POOLED_BYTES_MAX = 64;
+const pool = new Uint8Array(POOL_BYTES);
+let poolUsed = POOL_BYTES;
+
+/** Bytes that nobody had before; what is given out does not stay in the pool. */
+function pooledBytes(length: number): Uint8Array {
+  if (poolUsed + length > POOL_BYTES) {
+    randomFillSync(pool);
+    poolUsed = 0;
+  }
+  const bytes = pool.slice(poolUsed, poolUsed + length);
+  pool.fill(0, poolUsed, poolUsed + length);
+  poolUsed += length;
+  return bytes;
+}
+
 export const systemRandom: Random = {
-  bytes: (length) => randomBytes(length),
+  bytes: (length) => (length <= POOLED_BYTES_MAX ? pooledBytes(length) : randomBytes(length)),
   int(below) {
     checkBelow(below);
     const limit = Math.floor(BELOW_MAX / below) * below;

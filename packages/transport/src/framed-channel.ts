@@ -98,9 +98,9 @@ export function createFramedChannel<P extends FrameProtocol>(
   let ended: DsecError | undefined;
   const closed = new Promise<DsecError | undefined>((resolve) => {
     duplex.once('close', () => {
-      const lost = new DsecError('unavailable', 'the connection was closed');
-      if (!duplex.readableEnded) ended ??= lost;
-      fail(ended ?? lost);
+      const lost = ended ?? new DsecError('unavailable', 'the connection was closed');
+      if (!duplex.readableEnded) ended = lost;
+      fail(lost);
       resolve(ended);
     });
   });

@@ -78,12 +78,11 @@ async function receiveWelcome(
 const GREETED = new DsecError('cancelled', 'the agent has said hello');
 
 function startHelloTimer(clock: Clock, ms: number, caller: AbortSignal | undefined) {
-  const stop = new AbortController();
   const hello = new AbortController();
   const onAbort = () => hello.abort(abortError(caller));
   if (caller?.aborted) onAbort();
   caller?.addEventListener('abort', onAbort, { once: true });
-  clock.sleep(ms, stop.signal).then(
+  clock.sleep(ms, hello.signal).then(
     () => hello.abort(new DsecError('agent-lost', `the agent did not say hello in ${ms} ms`)),
     () => {},
   );
@@ -91,7 +90,7 @@ function startHelloTimer(clock: Clock, ms: number, caller: AbortSignal | undefin
     signal: hello.signal,
     stop() {
       caller?.removeEventListener('abort', onAbort);
-      stop.abort(GREETED);
+      hello.abort(GREETED);
     },
   };
 }

@@ -183,6 +183,16 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promis
     const onAbort = () => reject(abortError(signal));
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    const over = () => signal.removeEventListener('abort', onAbort);
+    work.then(
+      (result) => {
+        over();
+        resolve(result);
+      },
+      (thrown) => {
+        over();
+        reject(thrown);
+      },
+    );
   });
 }

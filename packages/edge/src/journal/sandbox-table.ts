@@ -148,8 +148,9 @@ export function openSandboxTable({ db }: Journal): SandboxTable {
   };
 }
 
-function encodeMoving({ error, ...rest }: MovingRecord): string {
-  return JSON.stringify({ ...rest, error: error && toErrorBody(error) });
+function encodeMoving(moving: MovingRecord): string {
+  if (moving.error === undefined) return JSON.stringify(moving);
+  return JSON.stringify({ ...moving, error: toErrorBody(moving.error) });
 }
 
 function decodeRow(row: StoredRow): SandboxRow {

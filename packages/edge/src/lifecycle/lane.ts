@@ -47,6 +47,16 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined):
     const onAbort = () => reject(signal.reason);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    const over = () => signal.removeEventListener('abort', onAbort);
+    work.then(
+      (result) => {
+        over();
+        resolve(result);
+      },
+      (thrown) => {
+        over();
+        reject(thrown);
+      },
+    );
   });
 }

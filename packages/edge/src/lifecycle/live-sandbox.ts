@@ -1,4 +1,4 @@
-import type { SandboxState } from '@dsec/std';
+import type { SandboxId, SandboxState } from '@dsec/std';
 import type { FixedRecord, MovingRecord, SandboxRow } from '../journal/sandbox-table.ts';
 import type { SandboxEntry } from '../sandboxes.ts';
 import { createLane, type Lane } from './lane.ts';
@@ -32,53 +32,75 @@ export interface LiveSandbox extends SandboxEntry {
 }
 
 export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSandbox {
-  const { id, fixed } = row;
-  const live: LiveSandbox = {
-    ...{ id, fixed, slot, state: row.state, revision: row.revision, moving: row.moving },
-    ...{ project: fixed.project, principal: fixed.principal, job: fixed.job, spec: fixed.spec },
-    ...{ layers: fixed.layers, plan: fixed.plan, defaults: fixed.defaults },
-    createdAtMs: fixed.createdAtMs,
-    ...{
-      lane: createLane(),
-      born: undefined,
-      requestedMonotonicMs: undefined,
-      ending: undefined,
-      changedAt: 0,
-    },
-    sequence: row.sequenceReserved,
-    sequenceReserved: row.sequenceReserved,
-    lastUsedBootMs: row.lastUsedBootMs,
-    lastUsedSavedBootMs: row.lastUsedBootMs,
+  const { id, fixed, state, revision, moving, sequenceReserved, lastUsedBootMs } = row;
+  const { project, principal, job, spec, layers, plan, defaults, createdAtMs } = fixed;
+  const { generation, key, endReason, error, runtime, ttl, timings, inGrace, endedAtMs } = shownOf(
+    id,
+    moving,
+  );
+  return {
+    // One by one: what is spread is slow to make, and there are very many of these.
+    id,
+    fixed,
+    slot,
+    state,
+    revision,
+    moving,
+    project,
+    principal,
+    job,
+    spec,
+    layers,
+    plan,
+    defaults,
+    createdAtMs,
+    generation,
+    key,
+    endReason,
+    error,
+    runtime,
+    ttl,
+    timings,
+    inGrace,
+    endedAtMs,
+    lane: createLane(),
+    born: undefined,
+    requestedMonotonicMs: undefined,
+    ending: undefined,
+    changedAt: 0,
+    sequence: sequenceReserved,
+    sequenceReserved,
+    lastUsedBootMs,
+    lastUsedSavedBootMs: lastUsedBootMs,
     holds: 0,
     resumes: newResumeBudget(),
     waiters: new Set(),
-    get generation() {
-      return live.moving.generation;
-    },
-    get key() {
-      return { id, generation: live.moving.generation };
-    },
-    get endReason() {
-      return live.moving.endReason;
-    },
-    get error() {
-      return live.moving.error;
-    },
-    get runtime() {
-      return live.moving.runtime;
-    },
-    get ttl() {
-      return live.moving.ttl;
-    },
-    get timings() {
-      return live.moving.timings;
-    },
-    get inGrace() {
-      return live.moving.graceEndsBootMs !== undefined;
-    },
-    get endedAtMs() {
-      return live.moving.endedAtMs;
-    },
   };
-  return live;
+}
+
+/** What of the record others see as fields of the sandbox. */
+type Shown = Pick<
+  SandboxEntry,
+  | 'generation'
+  | 'key'
+  | 'endReason'
+  | 'error'
+  | 'runtime'
+  | 'ttl'
+  | 'timings'
+  | 'inGrace'
+  | 'endedAtMs'
+>;
+
+/** The record of a sandbox from now on. */
+export function setMoving(sandbox: LiveSandbox, moving: MovingRecord): void {
+  sandbox.moving = moving;
+  Object.assign(sandbox, shownOf(sandbox.id, moving));
+}
+
+function shownOf(id: SandboxId, moving: MovingRecord): Shown {
+  const { generation, endReason, error, runtime, ttl, timings, endedAtMs } = moving;
+  const inGrace = moving.graceEndsBootMs !== undefined;
+  const key = { id, generation };
+  return { generation, key, endReason, error, runtime, ttl, timings, inGrace, endedAtMs };
 }

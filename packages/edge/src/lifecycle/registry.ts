@@ -20,7 +20,7 @@ import type { Sandboxes, SandboxHooks } from '../sandboxes.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import { type ChangeFeed, createChangeFeed } from './change-feed.ts';
 import { expiryOf, USE_PRECISION } from './deadlines.ts';
-import { type LiveSandbox, liveSandboxOf } from './live-sandbox.ts';
+import { type LiveSandbox, liveSandboxOf, setMoving } from './live-sandbox.ts';
 
 /** What needs no more than the records; the lifecycle adds the rest. */
 export interface Registry extends Omit<Sandboxes, 'requireRunning' | 'fail'> {
@@ -104,8 +104,10 @@ function insert(state: State, row: SandboxRow, slot: number): LiveSandbox {
     throw new DsecError('already-exists', `there is a sandbox ${row.id} already`);
   }
   const sandbox = liveSandboxOf(row, slot);
+  // Its first operations need no write of their own for their numbers.
+  sandbox.sequenceReserved = row.sequenceReserved + SEQUENCE_BLOCK;
   journal.transaction(() => {
-    table.insert(row);
+    table.insert({ ...row, sequenceReserved: sandbox.sequenceReserved });
     table.takeSlot({ slot, id: row.id });
     appendEvent(parts, sandbox, row);
     journal.afterCommit(() => {
@@ -133,7 +135,9 @@ function change(
     table.save(sandbox.id, next.state, next.revision, next.moving);
     if (to !== from) appendEvent(state.parts, sandbox, next);
     journal.afterCommit(() => {
-      Object.assign(sandbox, next);
+      sandbox.state = next.state;
+      sandbox.revision = next.revision;
+      setMoving(sandbox, next.moving);
       noteChange(state, sandbox);
       if (to !== from) tell(state, sandbox, from);
     });
