@@ -3,10 +3,11 @@ import { constants } from 'node:os';
 import { asDsecError, DsecError } from '@dsec/std';
 import { CommanderError } from 'commander';
 import { buildProgram } from './command-line/program.ts';
-import { printError } from './output.ts';
+import { printError, settleReaderGone } from './output.ts';
 
 const program = buildProgram('0.1.0');
 
+let isUnread = false;
 process.stdout.on('error', endWithoutReader);
 // Where there is nobody to tell, the exit code does.
 process.stderr.on('error', () => {});
@@ -14,7 +15,7 @@ process.stderr.on('error', () => {});
 try {
   await program.parseAsync();
 } catch (thrown) {
-  process.exitCode = report(thrown);
+  if (!isUnread) process.exitCode = report(thrown);
 }
 
 /** Exit codes: those of the error table; 2 for a command line that cannot be understood. */
@@ -41,8 +42,11 @@ function report(thrown: unknown): number {
  * error.
  */
 function endWithoutReader(thrown: NodeJS.ErrnoException): void {
+  if (isUnread) return;
+  isUnread = true;
   const isGone = thrown.code === 'EPIPE';
   const error = asDsecError(thrown);
   if (!isGone) printError(error, false);
-  process.exit(isGone ? 128 + constants.signals.SIGPIPE : error.exitCode);
+  const code = isGone ? 128 + constants.signals.SIGPIPE : error.exitCode;
+  void settleReaderGone().finally(() => process.exit(code));
 }

@@ -1,4 +1,10 @@
-import { type DsecError, escapeForTerminal, formatBytes, toErrorBody } from '@dsec/std';
+import {
+  type DsecError,
+  escapeForTerminal,
+  formatBytes,
+  systemClock,
+  toErrorBody,
+} from '@dsec/std';
 import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 
@@ -85,4 +91,52 @@ export function createByteProgress(label: string): ByteProgress {
     },
     finish: () => bar.stop(),
   };
+}
+
+export interface CountProgress {
+  /** One more is done; so many of all have failed. */
+  advance(failed: number): void;
+  /** Writes lines without the bar in between. */
+  interrupt(write: () => void): void;
+  finish(): void;
+}
+
+/** The same for a number of things. */
+export function createCountProgress(label: string, total: number): CountProgress {
+  if (!process.stderr.isTTY) {
+    return { advance: () => undefined, interrupt: (write) => write(), finish: () => undefined };
+  }
+  const bar = new SingleBar({
+    format: `${label} [{bar}] {value} of {total} {note}`,
+    stream: process.stderr,
+    hideCursor: true,
+    clearOnComplete: true,
+  });
+  bar.start(total, 0, { note: '' });
+  return {
+    advance: (failed) => bar.increment(1, { note: failed === 0 ? '' : `${failed} failed` }),
+    interrupt(write) {
+      process.stderr.write('\r\u001b[K');
+      write();
+      bar.render();
+    },
+    finish: () => bar.stop(),
+  };
+}
+
+const goneSteps = new Set<() => Promise<unknown>>();
+const GONE_MS_MAX = 3000;
+
+/** What is to be done before we end because nobody reads our output any more; returns how to forget it. */
+export function onReaderGone(step: () => Promise<unknown>): () => void {
+  goneSteps.add(step);
+  return () => void goneSteps.delete(step);
+}
+
+/** Does it, within a few seconds. */
+export async function settleReaderGone(): Promise<void> {
+  const steps = [...goneSteps].map((step) => step().catch(() => undefined));
+  goneSteps.clear();
+  const late = systemClock.sleep(GONE_MS_MAX);
+  await Promise.race([Promise.all(steps), late]);
 }
