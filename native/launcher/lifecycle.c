@@ -176,10 +176,11 @@ void lifecycle_kill(struct origin origin, const struct dsec_msg_kill *message)
 		link_done(origin);
 		return;
 	}
-	err = object_await(object, WAITS_KILL, origin);
-	if (!err)
-		err = cgroup_kill(key);
+	/* Not before the kernel has taken it: what waits is answered by the end. */
+	err = cgroup_kill(key);
 	crash_point(CRASH_KILL_WRITTEN);
+	if (!err)
+		err = object_await(object, WAITS_KILL, origin);
 	if (err) {
 		failure = failure_at("cgroup:kill", -err);
 		link_fail(origin, &failure);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileSeccomp, connectLauncher, type ObjectKey } from '@dsec/backend-container';
@@ -82,6 +83,23 @@ describe.runIf(canMount)('the life of sandboxes (needs root)', () => {
     expect(exited).toEqual([{ ...key, signal: SIGKILL, oomKilled: false }]);
     await client.kill(key);
     await client.release(key);
+  });
+
+  it('answers a kill once that could not be written', async () => {
+    const { client, exited, process: child } = launcher;
+    await client.spawn(specOf());
+    const taken = new Set(readdirSync(`/proc/${child.pid}/fd`).map(Number));
+    const free = Array.from({ length: taken.size + 1 }, (_, n) => n).find((n) => !taken.has(n));
+    const limitFiles = (count: number | undefined) =>
+      execFileSync('prlimit', [`--pid=${child.pid}`, `--nofile=${count}:`]);
+    limitFiles(free);
+    await expect(client.kill(key)).rejects.toMatchObject({ code: 'overloaded' });
+    limitFiles(1024);
+    await client.kill(key);
+    await until('it is told', () => exited[0]);
+    // A second answer to the first kill would have ended the connection.
+    await client.release(key);
+    expect(world.leftovers()).toEqual([]);
   });
 
   it('releases with the kill that was asked for before', async () => {
