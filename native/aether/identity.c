@@ -80,11 +80,12 @@ static int drop_bounding_set(void)
 	for (int capability = 0; capability <= CAPABILITY_LAST; capability++) {
 		if (SESSION_CAPABILITIES >> capability & 1)
 			continue;
-		/* Beyond the last capability that the kernel knows. */
-		if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) < 0)
-			return 0;
-		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
+		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)) {
+			/* The first number that this kernel does not know. */
+			if (errno == EINVAL)
+				break;
 			return -errno;
+		}
 	}
 	return 0;
 }
@@ -110,18 +111,21 @@ static int limit_capabilities(uint64_t mask)
 	return syscall(SYS_capset, &header, sets) ? -errno : 0;
 }
 
-void identity_yield_memory(const char *score)
+int identity_open_score(void)
 {
 	int fd;
 
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
-		return;
-	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)!write(fd, score, strlen(score));
-		close(fd);
-	}
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+		return -errno;
+	fd = openat(proc_fd, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ? -errno : fd;
+}
+
+int identity_yield_memory(int score_fd, const char *score)
+{
+	return write(score_fd, score, strlen(score)) < 0 ? -errno : 0;
 }
 
 int identity_assume(const struct account *account)

@@ -23,11 +23,12 @@ uint32_t identity_outside(uint32_t inside);
 
 /*
  * Lets this process go before the agent, which may look larger than one whose memory is in pipes,
- * sockets or page tables. The file belongs to this process only while it is dumpable: for a process
- * that still has the agent's ids, which no session can trace. A host where it cannot be written
- * leaves the order to the kernel.
+ * sockets or page tables, and which the kernel may have been told to spare. The file is opened by a
+ * process that still has the agent's ids, which no session can trace: only while it is dumpable is
+ * the file its own. A descriptor of it, and 0; or a negative errno.
  */
-void identity_yield_memory(const char *score);
+int identity_open_score(void);
+int identity_yield_memory(int score_fd, const char *score);
 
 /*
  * Enters the session namespace, if there is one, and takes the account's ids there, with no

@@ -28,14 +28,12 @@ enum {
 
 static struct {
 	int control;
-	int failure_fd;
 	int drain[2];
 	bool draining;
 	bool released;
 	bool leader_ended;
 	bool killing;	     /* the end is told once nothing is left */
 	struct report ended; /* of kind REPORT_ENDED when it was held back */
-	uint64_t held;	     /* signals that wait for the command's start; bit n-1 is signal n */
 	pid_t leader;
 } keeper;
 
@@ -52,10 +50,10 @@ static void tell_end(void)
 {
 	if (keeper.ended.kind == REPORT_ENDED)
 		report(&keeper.ended);
-	keeper.ended.kind = REPORT_EMPTY;
+	keeper.ended.kind = REPORT_NONE;
 }
 
-static void fail(const struct start_failure *failure)
+static _Noreturn void fail(const struct start_failure *failure)
 {
 	report(&(struct report){ .kind = REPORT_FAILED, .failure = *failure });
 	_exit(1);
@@ -64,28 +62,6 @@ static void fail(const struct start_failure *failure)
 static uint64_t microseconds(struct timeval time)
 {
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
-}
-
-/* What the leader says about its start: a failure, or the end of file that a successful exec makes.
- */
-static void take_failure(void)
-{
-	struct start_failure failure;
-	ssize_t bytes = read(keeper.failure_fd, &failure, sizeof(failure));
-
-	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	close(keeper.failure_fd);
-	keeper.failure_fd = -1;
-	if (bytes == sizeof(failure)) {
-		waitpid(keeper.leader, NULL, 0);
-		fail(&failure);
-	}
-	report(&(struct report){ .kind = REPORT_STARTED, .leader = keeper.leader });
-	for (int signal = 1; signal <= SIGNAL_MAX; signal++) {
-		if (keeper.held >> (signal - 1) & 1)
-			kill(keeper.leader, signal);
-	}
 }
 
 /* Reaps what ended. Ends the keeper when nothing is left. */
@@ -98,9 +74,6 @@ static void reap(void)
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
 		if (pid != keeper.leader)
 			continue;
-		/* Its start is reported first, however fast it was. */
-		if (keeper.failure_fd >= 0)
-			take_failure();
 		keeper.leader_ended = true;
 		keeper.ended = (struct report){
 			.kind = REPORT_ENDED,
@@ -115,7 +88,6 @@ static void reap(void)
 	}
 	if (pid < 0 && errno == ECHILD) {
 		tell_end();
-		report(&(struct report){ .kind = REPORT_EMPTY });
 		_exit(0);
 	}
 }
@@ -134,14 +106,14 @@ static void kill_tree(pid_t spared)
 	keeper.killing = !spared;
 
 	for (int walk = 0; walk < STOP_WALKS_MAX; walk++) {
-		int alive = tree_signal(SIGSTOP, spared);
+		int alive = tree_signal(getpid(), SIGSTOP, spared);
 
 		if (alive <= before)
 			break;
 		before = alive;
 	}
 	for (;;) {
-		int alive = tree_signal(SIGKILL, spared);
+		int alive = tree_signal(getpid(), SIGKILL, spared);
 
 		if (alive < 0 && !spared && !keeper.leader_ended)
 			kill(keeper.leader, SIGKILL);
@@ -161,13 +133,6 @@ static void kill_tree(pid_t spared)
 
 static void obey(const struct order *order)
 {
-	bool is_signal = order->kind <= ORDER_SIGNAL_BELOW && order->signal != SIGKILL;
-
-	if (is_signal && keeper.failure_fd >= 0) {
-		/* Until its exec the leader ignores signals, as aether does. */
-		keeper.held |= UINT64_C(1) << (order->signal - 1);
-		return;
-	}
 	switch (order->kind) {
 	case ORDER_SIGNAL_LEADER:
 		/* Not yet waited for, so the number is still the leader's. */
@@ -178,10 +143,10 @@ static void obey(const struct order *order)
 		if (order->signal == SIGKILL)
 			kill_tree(0);
 		else
-			tree_signal(order->signal, 0);
+			tree_signal(getpid(), order->signal, 0);
 		break;
 	case ORDER_SIGNAL_BELOW:
-		tree_signal(order->signal, keeper.leader);
+		tree_signal(getpid(), order->signal, keeper.leader);
 		break;
 	case ORDER_KILL_TREE:
 		kill_tree(0);
@@ -236,24 +201,21 @@ static _Noreturn void keep(void)
 
 	sigemptyset(&none);
 	for (;;) {
-		struct pollfd polls[4] = {
+		struct pollfd polls[3] = {
 			{ .fd = keeper.control, .events = POLLIN },
-			{ .fd = keeper.failure_fd, .events = POLLIN },
 			{ .fd = keeper.draining ? keeper.drain[0] : -1, .events = POLLIN },
 			{ .fd = keeper.draining ? keeper.drain[1] : -1, .events = POLLIN },
 		};
 		/* SIGCHLD is let in only here, so none is missed between reap() and the wait. */
-		int count = ppoll(polls, 4, NULL, &none);
+		int count = ppoll(polls, 3, NULL, &none);
 
-		if (count > 0 && polls[1].revents)
-			take_failure();
 		reap();
 		if (count <= 0)
 			continue;
 		if (polls[0].revents)
 			take_orders();
 		for (int i = 0; i < 2; i++) {
-			if (polls[2 + i].revents)
+			if (polls[1 + i].revents)
 				drop_output(&keeper.drain[i]);
 		}
 	}
@@ -274,7 +236,6 @@ static int become_keeper(const struct start *start)
 		proc_fd,	 session_ids.namespace_fd,
 	};
 
-	identity_yield_memory(YIELD_KEEPER);
 	prctl(PR_SET_NAME, "aether-keeper", 0, 0, 0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) || sigaction(SIGCHLD, &action, NULL))
 		return -errno;
@@ -302,10 +263,34 @@ static void own_stdio(const struct start *start)
 		return;
 }
 
+/*
+ * Shares its memory with the leader until the exec, which then costs no copy, and waits for it.
+ * Both go first when memory is short, until the keeper has a leader to wait for.
+ */
+static void start_leader(const struct start *start)
+{
+	static struct start_failure failure;
+	int score = identity_open_score();
+	int err = score < 0 ? score : identity_yield_memory(score, YIELD_LEADER);
+
+	if (err)
+		fail(&(struct start_failure){ STEP_KEEPER, -err });
+	keeper.leader = vfork();
+	if (keeper.leader == 0)
+		leader_run(start, &program, &failure);
+	if (keeper.leader < 0)
+		fail(&(struct start_failure){ STEP_FORK, errno });
+	if (failure.error) {
+		waitpid(keeper.leader, NULL, 0);
+		fail(&failure);
+	}
+	(void)identity_yield_memory(score, YIELD_KEEPER);
+	close(score);
+}
+
 void keeper_run(const struct start *start)
 {
 	struct start_failure failure = { 0 };
-	int pipe_fds[2];
 	int err;
 
 	keeper.control = start->control;
@@ -314,19 +299,12 @@ void keeper_run(const struct start *start)
 	if (program_prepare(start, &program, &failure))
 		fail(&failure);
 	err = become_keeper(start);
-	if (!err && pipe2(pipe_fds, O_CLOEXEC))
-		err = -errno;
 	if (err)
 		fail(&(struct start_failure){ STEP_KEEPER, -err });
 	own_stdio(start);
-	keeper.leader = fork();
-	if (keeper.leader < 0)
-		fail(&(struct start_failure){ STEP_FORK, errno });
-	if (keeper.leader == 0)
-		leader_run(start, &program, pipe_fds[1]);
-	keeper.failure_fd = pipe_fds[0];
+	start_leader(start);
+	report(&(struct report){ .kind = REPORT_STARTED, .leader = keeper.leader });
 	/* The command alone holds its ends, or aether would never see them close. */
-	close(pipe_fds[1]);
 	for (int i = 0; i < 3; i++) {
 		if (start->stdio[i] > 2 && start->stdio[i] != start->control)
 			close(start->stdio[i]);

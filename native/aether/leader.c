@@ -65,7 +65,6 @@ static int step_terminal(struct start *start, const struct program *program)
 static int step_identity(struct start *start, const struct program *program)
 {
 	(void)start;
-	identity_yield_memory(YIELD_LEADER);
 	return identity_assume(&program->account);
 }
 
@@ -128,21 +127,19 @@ static const struct {
 	{ STEP_DIRECTORY, step_directory },	{ STEP_COMMAND, step_command },
 };
 
-void leader_run(const struct start *from, const struct program *program, int failure_fd)
+void leader_run(const struct start *from, const struct program *program,
+		struct start_failure *failure)
 {
 	struct start start = *from;
-	struct start_failure failure = { 0 };
 
-	if (moved_up(&failure_fd))
-		_exit(127);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int err = steps[i].run(&start, program);
 
 		if (!err)
 			continue;
-		failure = (struct start_failure){ (int32_t)steps[i].step, -err };
+		*failure = (struct start_failure){ (int32_t)steps[i].step, -err };
 		break;
 	}
 	/* The command itself never gets here: a successful exec does not return. */
-	_exit(write(failure_fd, &failure, sizeof(failure)) == sizeof(failure) ? 127 : 126);
+	_exit(127);
 }

@@ -14,6 +14,7 @@
 
 #include "crash.h"
 #include "failure.h"
+#include "tree.h"
 
 static struct process *processes;
 
@@ -203,7 +204,6 @@ static void take_report(struct process *process, const struct report *report)
 							report->system_us, report->peak_bytes });
 		break;
 	default:
-		/* Empty: the keeper ends, and its end of the socket with it. */
 		break;
 	}
 }
@@ -216,7 +216,8 @@ static void on_report(struct watch *watch, uint32_t events)
 	ssize_t bytes = recv(watch->fd, &report, sizeof(report), MSG_DONTWAIT);
 
 	(void)events;
-	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+	/* Of a keeper that ended before it took an order: what it said before comes next. */
+	if (bytes < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return;
 	/* One at a time: the owner may free the process when it hears of its end. */
 	if (bytes == sizeof(report))
@@ -229,6 +230,9 @@ void process_order(struct process *process, enum order_kind kind, int signal)
 {
 	struct order order = { kind, signal };
 
+	/* Its keeper waits for the exec, which whoever has the command's id can hold up. */
+	if (process->state == PROCESS_STARTING && kind == ORDER_KILL_TREE)
+		tree_signal(process->keeper_pid, SIGKILL, 0);
 	/* A keeper that cannot take it is gone or about to go: its tree is empty. */
 	if (process->keeper.fd >= 0 &&
 	    send(process->keeper.fd, &order, sizeof(order), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

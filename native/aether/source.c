@@ -60,9 +60,13 @@ static void on_ready(struct watch *watch, uint32_t events)
 	ssize_t bytes;
 	int count;
 
-	(void)events;
 	if (!source->outlet) {
 		drop_bytes(source);
+		return;
+	}
+	if ((events & EPOLLHUP) && !(events & EPOLLIN)) {
+		watch_close(watch);
+		end(source);
 		return;
 	}
 	count = outlet_space(source->outlet, pieces);

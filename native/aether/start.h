@@ -61,7 +61,7 @@ enum report_kind {
 	REPORT_STARTED, /* the command's program runs */
 	REPORT_FAILED,
 	REPORT_ENDED, /* the leader was waited for */
-	REPORT_EMPTY, /* no process of the command is left; the keeper ends */
+	REPORT_NONE,  /* the socket just closes when no process of the command is left */
 };
 
 /* From the keeper to aether, one a packet. */
@@ -106,7 +106,9 @@ struct program {
 /* Copies texts out of the frame and finds the account. Returns 0 or a negative errno. */
 int program_prepare(const struct start *start, struct program *program,
 		    struct start_failure *failure);
-_Noreturn void leader_run(const struct start *start, const struct program *program, int failure_fd);
+/* In memory that is still the keeper's: why it could not start is put in `failure`. */
+_Noreturn void leader_run(const struct start *start, const struct program *program,
+			  struct start_failure *failure);
 _Noreturn void keeper_run(const struct start *start);
 
 #endif

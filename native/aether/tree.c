@@ -114,14 +114,14 @@ static bool is_zombie(pid_t pid)
  * process ended, was reaped, and the kernel went once around all process numbers in between: it
  * hands them out in turn.
  */
-int tree_signal(int signal, pid_t spared)
+int tree_signal(pid_t top, int signal, pid_t spared)
 {
 	int alive = 0;
 
 	if (proc_fd < 0)
 		return -ENOSYS;
 	found_count = 0;
-	note_children_of(getpid());
+	note_children_of(top);
 	for (int i = 0; i < found_count; i++) {
 		if (found[i] != spared && !kill(found[i], signal) && !is_zombie(found[i]))
 			alive++;

@@ -250,6 +250,16 @@ static void act(uint8_t code, const union message *message)
 	}
 }
 
+static int yield_memory(void)
+{
+	int score = identity_open_score();
+	int err = score < 0 ? score : identity_yield_memory(score, YIELD_KEEPER);
+
+	if (score >= 0)
+		close(score);
+	return err;
+}
+
 void worker_run(const struct worker_task *task)
 {
 	int kept[] = { task->control, task->input, task->output, task->raw,
@@ -259,7 +269,9 @@ void worker_run(const struct worker_task *task)
 	int err;
 
 	worker_task = *task;
-	identity_yield_memory(YIELD_KEEPER);
+	err = yield_memory();
+	if (err)
+		worker_fail(err, "its place when memory is short");
 	prctl(PR_SET_NAME, "aether-worker", 0, 0, 0);
 	dsec_message_decode(dsec_frame_type(&dsec_aether_protocol, task->code)->message,
 			    task->payload, &message);

@@ -134,6 +134,24 @@ describe('a timeout', () => {
     expect(result.runningMs).toBeGreaterThanOrEqual(100);
   });
 
+  test.runIf(isRoot)(
+    'ends what somebody of the sandbox stopped before it could run',
+    async () => {
+      const shared = await startAether({ pidNamespace: true, sessions: true });
+      const host = await shared.connect();
+      const hostile = startFields({ shell: Buffer.from('while :; do kill -STOP -1; done') });
+      const stream = host.open();
+      stream.send('exec-start', { offset: 0, fields: hostile });
+      expect(unlessError(await stream.next()).type).toBe('exec-started');
+      for (let round = 0; round < (LONG ? 400 : 40); round++) {
+        const result = await run(host, ['/bin/true'], { timeoutMs: 50 });
+        expect([result.exitCode, result.signal]).toContain(result.timedOut ? 9 : 0);
+      }
+      await shared.stop();
+    },
+    60_000,
+  );
+
   test('does not count the time that aether was stopped', async () => {
     const paused = await startAether();
     const host = await paused.connect();
