@@ -54,6 +54,8 @@ export async function startAether(options: AetherOptions = {}): Promise<Aether> 
   words.push(path, binary, ...(options.sessions ? ['--session-ids', '0:1:65536'] : []));
   if (options.pidNamespace) {
     words.unshift('unshare', '--pid', '--mount', '--fork', '--mount-proc', '--kill-child', '--');
+    // What aether_start sees to for itself: it goes with a test run that was killed.
+    words.unshift('setpriv', '--pdeathsig', 'KILL');
   }
   const [program = '', ...args] = words;
   const child = spawn(program, args, {
