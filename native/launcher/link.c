@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ceiling.h"
 #include "epoch.h"
 #include "host.h"
 #include "loop.h"
@@ -174,9 +175,11 @@ static int hello(struct connection *connection, const struct dsec_frame *frame)
 		link_fail(origin, &failure);
 		return -EPROTO;
 	}
-	err = frame->epoch > newest_epoch ? epoch_store(frame->epoch) : 0;
+	err = ceiling_set();
+	if (!err && frame->epoch > newest_epoch)
+		err = epoch_store(frame->epoch);
 	if (err) {
-		failure = failure_at("epoch", -err);
+		failure = failure_at("hello", -err);
 		link_fail(origin, &failure);
 		return -EPROTO;
 	}

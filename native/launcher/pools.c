@@ -28,17 +28,18 @@ static void remove_pools(int edge)
 }
 
 /* The launcher may be in one of its own, which it has to leave first. */
-static void remove_own(const char *hierarchy, int edge)
+static void remove_own(const char *hierarchy)
 {
-	char path[MOUNT_BYTES_MAX + sizeof("/cgroup.procs")];
-	AUTO_CLOSE top = -1;
+	char own[MOUNT_BYTES_MAX + 64], top[MOUNT_BYTES_MAX + 64];
+	AUTO_CLOSE procs = -1;
 
-	if (!unlinkat(edge, "launcher", AT_REMOVEDIR) || errno != EBUSY)
+	snprintf(own, sizeof(own), "%s/dsec-%s-launcher", hierarchy, host.edge_id);
+	if (!rmdir(own) || errno != EBUSY)
 		return;
-	snprintf(path, sizeof(path), "%s/cgroup.procs", hierarchy);
-	top = open(path, O_WRONLY | O_CLOEXEC);
-	if (top >= 0 && write(top, "0", 1) == 1)
-		unlinkat(edge, "launcher", AT_REMOVEDIR);
+	snprintf(top, sizeof(top), "%s/cgroup.procs", hierarchy);
+	procs = open(top, O_WRONLY | O_CLOEXEC);
+	if (procs >= 0 && write(procs, "0", 1) == 1)
+		rmdir(own);
 }
 
 static void clean(const char *hierarchy)
@@ -46,12 +47,12 @@ static void clean(const char *hierarchy)
 	char path[MOUNT_BYTES_MAX + 64];
 	AUTO_CLOSE edge = -1;
 
+	remove_own(hierarchy);
 	snprintf(path, sizeof(path), "%s/dsec-%s", hierarchy, host.edge_id);
 	edge = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (edge < 0)
 		return;
 	remove_pools(edge);
-	remove_own(hierarchy, edge);
 	rmdir(path);
 }
 

@@ -17,12 +17,30 @@ enum {
 	FUTEX_WAKE = 1,
 };
 
-/* `forks <most>`: children that stay; the first refusal ends it. */
+/* Takes every number that becomes free. */
+static void bomb(void)
+{
+	for (;;) {
+		pid_t child = fork();
+
+		while (child == 0)
+			pause();
+		if (child < 0)
+			usleep(500);
+	}
+}
+
+/*
+ * `forks <most> [again]`: children that stay; the first refusal ends it, or with `again` nothing
+ * does.
+ */
 int run_forks(int argc, char **argv)
 {
 	int most = argc > 0 ? atoi(argv[0]) : 0, made = 0;
 	pid_t child = 0;
 
+	if (argc > 1 && fork() == 0)
+		bomb();
 	while (made < most && (child = fork()) > 0)
 		made++;
 	if (child == 0 && made < most) {

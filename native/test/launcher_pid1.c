@@ -109,6 +109,22 @@ static int make_files(int wanted)
 	return wanted;
 }
 
+/* How many could be made; they stay. */
+static int make_children(int connection, int wanted)
+{
+	for (int i = 0; i < wanted; i++) {
+		pid_t child = fork();
+
+		if (child < 0)
+			return i;
+		if (child == 0)
+			close(connection);
+		while (child == 0)
+			pause();
+	}
+	return wanted;
+}
+
 static int make_levels(int wanted)
 {
 	if (chdir("/"))
@@ -209,6 +225,8 @@ static void serve(int fd)
 			}
 		}
 		fprintf(stream, "forked");
+	} else if (!strncmp(line, "forks ", 6)) {
+		fprintf(stream, "%d", make_children(fd, atoi(line + 6)));
 	}
 	fclose(stream);
 }

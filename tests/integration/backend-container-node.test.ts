@@ -191,7 +191,7 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
       expect(again.pid).toBeUndefined();
       await world.killLauncher();
       const { pid } = await world.startLauncher();
-      expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain(`0::/dsec-${edgeId}/launcher`);
+      expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain(`0::/dsec-${edgeId}-launcher\n`);
     });
 
     it('gives its edge a place for files, and nobody else', async () => {

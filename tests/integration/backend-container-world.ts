@@ -165,7 +165,7 @@ const list = (path: string) => (existsSync(path) ? readdirSync(path) : []);
 function leftoversOf(stateRoot: string, edgeId: string): string[] {
   const groups = cgroupDirectories(edgeId).flatMap((directory) =>
     readdirSync(directory, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && !/^(pool-|launcher$)/.test(entry.name))
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('pool-'))
       .map((entry) => join(directory, entry.name)),
   );
   return [

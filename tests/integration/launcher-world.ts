@@ -326,7 +326,10 @@ export function cgroupDirectories(edgeId: string): string[] {
   const points = mounts
     .map((line) => line.split(' '))
     .filter(([, , type]) => type?.startsWith('cgroup'));
-  const paths = points.map(([, point = '']) => join(point, `dsec-${edgeId}`));
+  const paths = points.flatMap(([, point = '']) => [
+    join(point, `dsec-${edgeId}`),
+    join(point, `dsec-${edgeId}-launcher`),
+  ]);
   return [...new Set(paths)].filter((path) => existsSync(path));
 }
 

@@ -15,6 +15,7 @@ if (inGuest) {
   shell('modprobe loop');
   await import('../integration/launcher-spawn.test.ts');
   await import('../integration/launcher-lifecycle.test.ts');
+  await import('../integration/launcher-ceiling.test.ts');
   await import('../integration/launcher-uppers.test.ts');
   await import('../integration/launcher-aether.test.ts');
   if (process.env.DSEC_TEST_LONG === '1') {

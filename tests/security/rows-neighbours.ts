@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { MIB } from '@dsec/std';
 import { expect } from 'vitest';
 import { until } from '../integration/launcher-world.ts';
+import { expectedCeiling, nodeCeiling } from '../integration/node-ceiling.ts';
 import { expectRefused, expectUnharmed, type Row, withBox } from './rows.ts';
 import { type Box, context, PROBE, type SecurityWorld } from './security-world.ts';
 import { countOf, holdPlain, outcomesOf, runHost, runPlain } from './unprotected.ts';
@@ -50,6 +51,37 @@ async function expectMemoryBounded(world: SecurityWorld, kind: string): Promise<
       }),
     limits,
   );
+}
+
+/** Above what there is when the bombs go off: room for three to begin, not for what they may have. */
+const CEILING_ROOM = 300;
+const OWN_PIDS_MAX = 140;
+
+/** Bombs that never give up, in sandboxes that may have more together than the node gives to all. */
+async function expectNodeBounded(world: SecurityWorld): Promise<void> {
+  const { edgeId } = world.node;
+  expect(nodeCeiling(edgeId).max).toBe(expectedCeiling());
+  const boxes = await Promise.all([1, 2, 3].map(() => world.make({ pidsMax: OWN_PIDS_MAX })));
+  const neighbour = await world.make();
+  const ceiling = nodeCeiling(edgeId);
+  const max = ceiling.lower(CEILING_ROOM);
+  try {
+    const bomb = ['/bin/probe', 'forks', '9', 'again'];
+    for (const box of boxes) await box.start(bomb, 'held', { stdin: true });
+    await until('they have it all', () => ceiling.current() >= max || undefined);
+    expect(ceiling.current()).toBe(max);
+    expect(spawnSync('/bin/true').status).toBe(0);
+    const { exec } = await neighbour.run('true');
+    expect(exec).toMatchObject({ state: 'failed', error: { code: 'overloaded' } });
+    // With the ceiling off the same bombs take more, so it is what holds them.
+    ceiling.lift();
+    await until('they take more', () => ceiling.current() > max || undefined);
+    await Promise.all(boxes.map((box) => box.stop()));
+    expect((await neighbour.run('sleep 0.01 & wait; echo forked')).stdout).toBe('forked\n');
+  } finally {
+    ceiling.lift();
+    await Promise.all([...boxes, neighbour].map((box) => box.stop()));
+  }
 }
 
 const CANARY = 'canary-of-a-neighbour';
@@ -112,7 +144,7 @@ export const NEIGHBOUR_ROWS: readonly Row[] = [
     ...{
       id: 63,
       name: 'fork-bomb-64',
-      expected: 'bombs stay within their limits; host and others can fork',
+      expected: 'bombs stay within their limits, and within that of the node; host can fork',
     },
     async check(world) {
       const control = await holdPlain('forks', '300');
@@ -133,6 +165,7 @@ export const NEIGHBOUR_ROWS: readonly Row[] = [
       });
       expect(spawnSync('/bin/true').status).toBe(0);
       await Promise.all(boxes.map((box) => box.stop()));
+      await expectNodeBounded(world);
     },
   },
   {

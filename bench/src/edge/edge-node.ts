@@ -66,7 +66,8 @@ export async function openEdgeNode(edgeId: EdgeId, storeRoot: string): Promise<E
       pooledCgroups: () => groupsOf(cgroupName).filter((path) => isPooled(path)).length,
       remove: async () => {
         await made.run();
-        const left = [...cgroupsNamed(cgroupName), ...mountsBelow(stateRoot)];
+        const groups = [cgroupName, launcherGroup(cgroupName)].flatMap(cgroupsNamed);
+        const left = [...groups, ...mountsBelow(stateRoot)];
         if (existsSync(stateRoot)) left.push(stateRoot);
         if (left.length > 0) throw new Error(`left at the end: ${left.join(', ')}`);
       },
@@ -77,13 +78,16 @@ export async function openEdgeNode(edgeId: EdgeId, storeRoot: string): Promise<E
   }
 }
 
+/** Of its launcher, beside that of its sandboxes. */
+export const launcherGroup = (cgroupName: string) => `${cgroupName}-launcher`;
+
 const list = (path: string) => (existsSync(path) ? readdirSync(path) : []);
 const isPooled = (path: string) => /\/pool-\d+$/.test(path);
 
 function groupsOf(cgroupName: string): string[] {
   return cgroupsNamed(cgroupName).flatMap((directory) =>
     readdirSync(directory, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && entry.name !== 'launcher')
+      .filter((entry) => entry.isDirectory())
       .map((entry) => join(directory, entry.name)),
   );
 }
@@ -145,6 +149,7 @@ async function untilRemoved(cgroupName: string): Promise<void> {
   await until(`cgroups ${cgroupName} are gone`, () => {
     try {
       removeCgroups(cgroupName);
+      removeCgroups(launcherGroup(cgroupName));
       return true;
     } catch {
       return false;

@@ -19,7 +19,7 @@ import type { SandboxLimits } from '@dsec/protocol';
 import { DsecError, parseEdgeId, parseShardId, systemClock, systemRandom } from '@dsec/std';
 import { cgroupCpuMs, unifiedCgroup } from '../cgroups.ts';
 import { createEdgeDriver, type EdgeDriver } from './edge-driver.ts';
-import { type EdgeNode, openEdgeNode, until } from './edge-node.ts';
+import { type EdgeNode, launcherGroup, openEdgeNode, until } from './edge-node.ts';
 
 export interface EdgeWorkerOptions {
   readonly edgeId: string;
@@ -155,7 +155,9 @@ function costOf({ cgroupName }: EdgeNode): EdgeCost {
   const { user, system } = process.cpuUsage();
   return {
     edgeMs: (user + system) / 1000,
-    sandboxesMs: cgroupCpuMs(unifiedCgroup(cgroupName)),
+    sandboxesMs:
+      cgroupCpuMs(unifiedCgroup(cgroupName)) +
+      cgroupCpuMs(unifiedCgroup(launcherGroup(cgroupName))),
     edgeRssBytes: process.memoryUsage.rss(),
   };
 }

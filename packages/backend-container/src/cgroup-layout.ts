@@ -38,12 +38,13 @@ function readMounts() {
 
 /**
  * Where a launcher belongs, so that what ends a service by its cgroup does not end it: in the hierarchies
- * by which service managers know their processes.
+ * by which service managers know their processes. Beside its sandboxes, not among them: what they can have
+ * of the host is bounded together, and a launcher must be able to act when they have it all.
  */
 export function launcherCgroups(edgeId: string): readonly string[] {
   return readMounts()
     .filter(({ type, options }) => type === 'cgroup2' || options.includes('name=systemd'))
-    .map(({ point }) => join(point, `dsec-${edgeId}`, 'launcher'));
+    .map(({ point }) => join(point, `dsec-${edgeId}-launcher`));
 }
 
 /** Finds the hierarchies as the launcher does. `unsupported` on a host without version 2. */

@@ -1,17 +1,19 @@
 /**
  * Whether a node takes another sandbox. Requests are elastic, so what counts is the real pressure on the
- * host; only what cannot be taken back once it is given (slots, process ids) is counted by its limit
- * (THREATS C1, C2). A refusal names the limit, so that placement tries elsewhere.
+ * host; only slots, which cannot be taken back, are counted as they are given (THREATS C1, C2). Limits on
+ * processes are ceilings too: what all sandboxes together can have of the host is bounded by the launcher.
+ * A refusal names the limit, so that placement tries elsewhere.
  */
-import type { SandboxPlan } from '@dsec/backend';
 import type { EdgeState } from '@dsec/protocol';
 import { type Clock, DsecError, type SandboxId } from '@dsec/std';
 import type { HostProbe, HostSample } from './host-probes.ts';
 
 export interface AdmissionLimits {
   readonly slotsMax: number;
-  /** Of the host's `pid_max`, given to sandboxes as their limits. */
+  /** Of the processes that the host can have, used by anybody. The launcher's share for sandboxes is as large. */
   readonly pidsPctMax: number;
+  /** Process ids that each sandbox shall find beside those in use: its agent and a command need them. */
+  readonly pidsPerSandbox: number;
   /** Of the host's memory, kept available. */
   readonly memoryFreePctMin: number;
   /** What a sandbox that starts is taken to need until the host shows what it does need. */
@@ -29,6 +31,7 @@ export interface AdmissionLimits {
  */
 export const ADMISSION_DEFAULTS: Omit<AdmissionLimits, 'slotsMax'> = {
   pidsPctMax: 80,
+  pidsPerSandbox: 8,
   memoryFreePctMin: 5,
   memoryPerStartBytes: 16 * 2 ** 20,
   diskFreePctMin: 10,
@@ -39,9 +42,9 @@ export const ADMISSION_DEFAULTS: Omit<AdmissionLimits, 'slotsMax'> = {
 
 export interface Admission {
   /** Throws `overloaded`; its details name the `limit`, what is `used` and the `max`. */
-  check(plan: Pick<SandboxPlan, 'limits'>): void;
+  check(): void;
   /** From its intent on. */
-  add(id: SandboxId, plan: Pick<SandboxPlan, 'limits'>): void;
+  add(id: SandboxId): void;
   /** It runs: what it needs shows in what the host has left. */
   started(id: SandboxId): void;
   /** Nothing of it is left. */
@@ -63,9 +66,8 @@ export function createAdmission(
   probe: HostProbe,
   clock: Clock,
 ): Admission {
-  const held = new Map<SandboxId, number>();
+  const held = new Set<SandboxId>();
   const starting = new Set<SandboxId>();
-  let pidsGiven = 0;
   let sample: HostSample | undefined;
   let takenMs = 0;
 
@@ -74,14 +76,16 @@ export function createAdmission(
     if (sample === undefined || nowMs - takenMs >= SAMPLE_MS) [sample, takenMs] = [probe(), nowMs];
     return sample;
   };
-  const refusal = (pidsMax: number): Refusal | undefined => {
+  const pidsMax = ({ pidMax }: HostSample) => Math.floor((pidMax * limits.pidsPctMax) / 100);
+  const refusal = (): Refusal | undefined => {
     const now = host();
     const memoryMin = (now.memoryTotalBytes * limits.memoryFreePctMin) / 100;
     const memoryAsked = (starting.size + 1) * limits.memoryPerStartBytes;
+    const pidsKept = (held.size + 1) * limits.pidsPerSandbox;
     const diskMin = (now.diskTotalBytes * limits.diskFreePctMin) / 100;
     const rows: Refusal[] = [
       { limit: 'slots', used: held.size + 1, max: limits.slotsMax },
-      { limit: 'pids', used: pidsGiven + pidsMax, max: (now.pidMax * limits.pidsPctMax) / 100 },
+      { limit: 'pids', used: now.pidsUsed + pidsKept, max: pidsMax(now) },
       {
         limit: 'memory',
         used: memoryAsked,
@@ -100,35 +104,29 @@ export function createAdmission(
   };
 
   return {
-    check(plan) {
-      const refused = refusal(plan.limits.pidsMax);
+    check() {
+      const refused = refusal();
       if (refused === undefined) return;
       throw new DsecError('overloaded', `the node takes no more: ${refused.limit}`, {
         details: { ...refused },
       });
     },
-    add(id, plan) {
-      held.set(id, plan.limits.pidsMax);
+    add(id) {
+      held.add(id);
       starting.add(id);
-      pidsGiven += plan.limits.pidsMax;
     },
     started: (id) => {
       starting.delete(id);
     },
     remove(id) {
-      pidsGiven -= held.get(id) ?? 0;
       held.delete(id);
       starting.delete(id);
     },
-    load: () => loadOf(host(), refusal(0), pidsGiven),
+    load: () => loadOf(host(), refusal(), pidsMax(host())),
   };
 }
 
-function loadOf(
-  now: HostSample,
-  refused: Refusal | undefined,
-  pidsGiven: number,
-): EdgeState['load'] {
+function loadOf(now: HostSample, refused: Refusal | undefined, pidsMax: number): EdgeState['load'] {
   const { cpuPressurePct, memoryPressurePct, ioPressurePct } = now;
   return {
     admitting: refused === undefined,
@@ -139,7 +137,7 @@ function loadOf(
     memoryTotalBytes: now.memoryTotalBytes,
     memoryAvailableBytes: now.memoryAvailableBytes,
     diskAvailableBytes: now.diskAvailableBytes,
-    pidsAvailable: Math.max(0, now.pidMax - Math.max(now.pidsUsed, pidsGiven)),
+    pidsAvailable: Math.max(0, pidsMax - now.pidsUsed),
     ...(cpuPressurePct === undefined ? {} : { cpuPressurePct }),
     ...(memoryPressurePct === undefined ? {} : { memoryPressurePct }),
     ...(ioPressurePct === undefined ? {} : { ioPressurePct }),

@@ -11,9 +11,10 @@ export interface HostSample {
   /** Of the file system with the least part free among those that sandboxes fill. */
   readonly diskTotalBytes: number;
   readonly diskAvailableBytes: number;
-  readonly pidMax: number;
-  /** Every process and thread of the host. */
+  /** Processes and threads of the host. */
   readonly pidsUsed: number;
+  /** How many of those it can have. */
+  readonly pidMax: number;
   /** Share of time, over ten seconds, in which some task waited; absent on kernels without PSI. */
   readonly cpuPressurePct: number | undefined;
   readonly memoryPressurePct: number | undefined;
@@ -25,12 +26,11 @@ export type HostProbe = () => HostSample;
 /** Probes this host; `directories` lie on the file systems that sandboxes fill. Some 0.2 ms. */
 export function createHostProbe(directories: readonly string[]): HostProbe {
   const cpuCount = availableParallelism();
-  const pidMax = Number(readSysctl('kernel.pid_max') ?? 32_768);
   return () => {
     const meminfo = readFileSync('/proc/meminfo', 'utf8');
     const disk = directories.map(diskOf).reduce((a, b) => (freePart(a) <= freePart(b) ? a : b));
     return {
-      ...{ cpuCount, pidMax, pidsUsed: tasksOf(readFileSync('/proc/loadavg', 'utf8')) },
+      ...{ cpuCount, pidMax: pidMax(), pidsUsed: tasksOf(readFileSync('/proc/loadavg', 'utf8')) },
       memoryTotalBytes: meminfoBytes(meminfo, 'MemTotal'),
       memoryAvailableBytes: meminfoBytes(meminfo, 'MemAvailable'),
       diskTotalBytes: disk.total,
@@ -40,6 +40,12 @@ export function createHostProbe(directories: readonly string[]): HostProbe {
       ioPressurePct: pressureOf('io'),
     };
   };
+}
+
+/** Each has a number, and there is a limit on those that have one. Both may be raised while an edge runs. */
+function pidMax(): number {
+  const limits = ['kernel.pid_max', 'kernel.threads-max'].map((name) => Number(readSysctl(name)));
+  return Math.min(...limits);
 }
 
 interface Disk {

@@ -3,10 +3,6 @@ import { createManualClock, type DsecError, type SandboxId } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
 import { HOST } from './core-world.ts';
 
-const PLAN = { limits: { pidsMax: 1000 } } as Parameters<
-  ReturnType<typeof createAdmission>['check']
->[0];
-
 function open(changes: Partial<HostSample> = {}, slotsMax = 100) {
   const clock = createManualClock();
   const host = { ...HOST, ...changes };
@@ -18,7 +14,7 @@ function open(changes: Partial<HostSample> = {}, slotsMax = 100) {
   const admission = createAdmission({ ...ADMISSION_DEFAULTS, slotsMax }, probe, clock);
   const refusal = () => {
     try {
-      admission.check(PLAN);
+      admission.check();
     } catch (thrown) {
       expect((thrown as DsecError).code).toBe('overloaded');
       return (thrown as DsecError).details.limit;
@@ -36,32 +32,51 @@ describe('check', () => {
     ['memory', { memoryAvailableBytes: HOST.memoryTotalBytes * 0.05 }],
     ['disk', { diskAvailableBytes: HOST.diskTotalBytes * 0.099 }],
     [undefined, { diskAvailableBytes: HOST.diskTotalBytes * 0.101 }],
-    ['pids', { pidMax: 1200 }],
+    ['pids', { pidMax: 1000, pidsUsed: 793 }],
+    [undefined, { pidMax: 1000, pidsUsed: 792 }],
     ['memory-pressure', { memoryPressurePct: 41 }],
     ['io-pressure', { ioPressurePct: 96 }],
   ] as const)('refuses by %s: %o', (limit, host) => {
     expect(open(host as Partial<HostSample>).refusal()).toBe(limit);
   });
 
-  it('counts slots and process ids until nothing is left of a sandbox', () => {
+  it('counts slots until nothing is left of a sandbox', () => {
     const { admission, refusal } = open({ pidMax: 5000 }, 4);
     for (const id of ['a', 'b', 'c', 'd']) {
       expect(refusal()).toBeUndefined();
-      admission.add(id as SandboxId, PLAN);
+      admission.add(id as SandboxId);
     }
     expect(refusal()).toBe('slots');
     admission.remove('a' as SandboxId);
     admission.remove('a' as SandboxId);
     expect(refusal()).toBeUndefined();
-    expect(admission.load()).toMatchObject({ admitting: true, pidsAvailable: 2000 });
+    expect(admission.load()).toMatchObject({ admitting: true, pidsAvailable: 3900 });
+  });
+
+  it('takes thousands of sandboxes on a host as it comes, and none when they use it up', () => {
+    const { admission, clock, host, refusal } = open({ pidMax: 32_768, pidsUsed: 300 }, 8192);
+    for (let n = 0; n < 2500; n += 1) {
+      expect(refusal()).toBeUndefined();
+      admission.add(`${n}` as SandboxId);
+      admission.started(`${n}` as SandboxId);
+      Object.assign(host, { pidsUsed: 300 + 2 * n });
+      clock.advance(300);
+    }
+    Object.assign(host, { pidsUsed: 26_000 });
+    clock.advance(300);
+    expect(refusal()).toBe('pids');
+    expect(admission.load()).toMatchObject({
+      ...{ admitting: false, pidsAvailable: 214 },
+      refusal: expect.stringMatching(/^pids: \d+ of 26214$/),
+    });
   });
 
   it('takes into account what is being started and does not show yet', () => {
     const free = HOST.memoryTotalBytes * 0.05 + 40 * 2 ** 20;
     const { admission, refusal } = open({ memoryAvailableBytes: free });
-    admission.add('a' as SandboxId, PLAN);
+    admission.add('a' as SandboxId);
     expect(refusal()).toBeUndefined();
-    admission.add('b' as SandboxId, PLAN);
+    admission.add('b' as SandboxId);
     expect(refusal()).toBe('memory');
     admission.started('a' as SandboxId);
     expect(refusal()).toBeUndefined();

@@ -54,14 +54,14 @@ export function createCreation(
   const { registry, clock } = parts;
   const begin = (settled: SettledSandbox, context: CreateContext, requestedMs: number) => {
     const { key } = settled.plan;
-    parts.admission.check(settled.plan);
+    parts.admission.check();
     const slot = parts.slots.next();
     const row = rowOf(settled, slot, context, parts, clock.monotonicMs() - requestedMs);
     const sandbox = registry.insert(row, slot);
     parts.slots.taken(slot);
     parts.journal.afterCommit(() => {
       crashPoint('create.after-intent');
-      parts.admission.add(key.id, sandbox.plan);
+      parts.admission.add(key.id);
       sandbox.requestedMonotonicMs = requestedMs;
       startCreation(sandbox, parts, followers);
     });
@@ -76,7 +76,7 @@ export function createCreation(
       async () => {
         parts.closing.throwIfAborted();
         const settled = await settle(request, context, options);
-        parts.admission.check(settled.plan);
+        parts.admission.check();
         crashPoint('create.before-intent');
         return () => begin(settled, context, requestedMs);
       },

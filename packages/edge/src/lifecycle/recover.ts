@@ -34,7 +34,7 @@ export async function recoverSandboxes(
   registry.restore(rows, slots.held);
   const bootIdOf = new Map(rows.map(({ id, bootId }) => [id, bootId]));
   const holding = [...registry.list()].filter(({ slot }) => slot !== undefined);
-  for (const { id, plan } of holding) admission.add(id, plan);
+  for (const { id } of holding) admission.add(id);
 
   const sameBoot = (sandbox: LiveSandbox) => bootIdOf.get(sandbox.id) === parts.journal.bootId;
   const claims = holding.map((sandbox) => claimOf(sandbox, sameBoot(sandbox)));

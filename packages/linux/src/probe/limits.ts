@@ -11,7 +11,7 @@ export const LIMITS: readonly LimitRow[] = [
   {
     sysctl: 'kernel.pid_max',
     wanted: 1_048_576,
-    neededFor: '64 sandboxes of 512 processes fill the default of 32768',
+    neededFor: 'processes of all sandboxes together: they get 80 % of what the host can have',
   },
   { sysctl: 'kernel.threads-max', wanted: 131_072, neededFor: 'threads of all sandboxes together' },
   {
