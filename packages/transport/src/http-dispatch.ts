@@ -45,29 +45,11 @@ export async function dispatch<Principal>(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
-  const { headers } = request;
-  const target = request.raw.url ?? '';
-  const params = parseParams(route, request.params as Readonly<Record<string, unknown>>);
-  const query = parseQuery(route, new URLSearchParams(target.split('?').slice(1).join('?')));
-  const facts: RequestFacts = {
-    operation,
-    route,
-    params,
-    method: request.method,
-    target,
-    headers,
-    bodyDigest: parts.bodyDigestOf(request),
-    requestId: request.id,
-    traceparent: traceparentOf(headers[TRACEPARENT_HEADER]),
-  };
+  const facts = factsOf(operation, route, request, parts.bodyDigestOf(request));
+  const query = parseQuery(route, new URLSearchParams(facts.target.split('?').slice(1).join('?')));
   const principal = await authorize(facts);
-  const input = { params, query, body: bodyOf(route, request) };
-  const call: Call<Principal> = {
-    ...facts,
-    principal,
-    idempotencyKey: idempotencyKeyOf(headers[IDEMPOTENCY_HEADER]),
-    signal: parts.lifetimes.begin(reply.raw, route),
-  };
+  const input = { params: facts.params, query, body: bodyOf(route, request) };
+  const call = callOf(facts, principal, parts.lifetimes.begin(reply.raw, route));
   parts.records.letIn(request, call);
   if (route.reply.kind !== 'socket') {
     return sendAnswer(reply, route, await handler(input, call));
@@ -88,6 +70,32 @@ export async function dispatch<Principal>(
   }
   parts.records.end(request, 101);
   return reply;
+}
+
+export function factsOf(
+  operation: string,
+  route: Route,
+  request: FastifyRequest,
+  bodyDigest: Digest | undefined,
+): RequestFacts {
+  const { headers } = request;
+  return {
+    ...{ operation, route, headers, bodyDigest },
+    params: parseParams(route, request.params as Readonly<Record<string, unknown>>),
+    method: request.method,
+    target: request.raw.url ?? '',
+    requestId: request.id,
+    traceparent: traceparentOf(headers[TRACEPARENT_HEADER]),
+  };
+}
+
+export function callOf<Principal>(
+  facts: RequestFacts,
+  principal: Principal,
+  signal: AbortSignal,
+): Call<Principal> {
+  const idempotencyKey = idempotencyKeyOf(facts.headers[IDEMPOTENCY_HEADER]);
+  return { ...facts, principal, idempotencyKey, signal };
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {

@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { BodyOf, HeaderName, ParamsOf, QueryOf, ReplyOf, Route } from '@dsec/protocol';
 import type { Digest, DsecError } from '@dsec/std';
 import type { WebSocketChannel } from './websocket-channel.ts';
@@ -104,3 +105,26 @@ export type RouteHandler<R extends Route, Principal> = R['reply'] extends {
 export type RouteHandlers<Table extends RouteTable, Principal> = {
   readonly [Id in keyof Table]?: RouteHandler<Table[Id], Principal>;
 };
+
+/** A connection that is no longer HTTP, with what has been read of it already. */
+export interface UpgradedConnection {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+/** A request whose answer comes from somewhere else, as it is. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  /** Of a route of JSON: the body as it came, not looked at. Absent where there is none. */
+  readonly body: Buffer | undefined;
+  /** From here on the answer, its head included, is the forwarder's. */
+  begin(): ServerResponse;
+  /** Of a WebSocket: from here on the connection is the forwarder's. `invalid-argument` if it is none. */
+  take(): UpgradedConnection;
+}
+
+/**
+ * Answers a request by passing it on. What it throws before it has begun is answered as any error; after
+ * that it must have broken off the answer itself.
+ */
+export type Forward<Principal> = (call: Call<Principal>, exchange: Exchange) => Promise<void>;

@@ -10,7 +10,14 @@ import { failureOf } from './http-errors.ts';
 import { checkRequest, type Guard } from './http-guard.ts';
 import { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
 import { createRawServer, type ListenAddress, listen, loopbackHosts } from './http-listener.ts';
-import type { AnsweredRequest, Authorizer, RouteHandlers, RouteTable } from './http-routes.ts';
+import { passOn } from './http-passing.ts';
+import type {
+  AnsweredRequest,
+  Authorizer,
+  Forward,
+  RouteHandlers,
+  RouteTable,
+} from './http-routes.ts';
 import { lingerAfter, watchStalls } from './http-stalls.ts';
 import { REQUEST_ID_HEADER, requestIdOf, TRACEPARENT_HEADER, traceparentOf } from './trace.ts';
 import { createWebSocketUpgrades, type WebSocketUpgrades } from './websocket-upgrade.ts';
@@ -19,6 +26,10 @@ export interface HttpServerOptions<Table extends RouteTable, Principal> {
   readonly listen: ListenAddress;
   readonly routes: Table;
   readonly handlers: RouteHandlers<Table, Principal>;
+  /** Of every operation that `isForwarded` and has no handler. */
+  readonly forward?: Forward<Principal>;
+  /** Default: none is. */
+  readonly isForwarded?: (route: Route) => boolean;
   readonly authorize: Authorizer<Principal>;
   /** Values of the Host header that are answered, with or without a port. Default: the names of loopback. */
   readonly allowedHosts?: readonly string[];
@@ -128,7 +139,9 @@ function addHooks<Table extends RouteTable, Principal>(
       'x-content-type-options': 'nosniff',
     });
     checkRequest(request.raw, guard);
-    if (isClosing()) throw new DsecError('unavailable', 'the server is closing');
+    if (isClosing()) {
+      throw new DsecError('unavailable', 'the server is closing', { details: { begun: false } });
+    }
     watchStalls(request.raw, reply.raw, limits, isStream(request));
   });
   app.addHook('onSend', async (_request, reply) => {
@@ -156,39 +169,78 @@ function sendError(reply: FastifyReply, error: DsecError): FastifyReply {
 const isStream = (request: FastifyRequest): boolean =>
   (request.routeOptions.config as { isStream?: boolean }).isStream === true;
 
+interface SharedParts<Principal> {
+  readonly lifetimes: CallLifetimes;
+  readonly upgrades: WebSocketUpgrades;
+  readonly records: CallRecords<Principal>;
+}
+
 function registerRoutes<Table extends RouteTable, Principal>(
   app: FastifyInstance,
   options: HttpServerOptions<Table, Principal>,
   limits: HttpServerLimits,
-  shared: {
-    readonly lifetimes: CallLifetimes;
-    readonly upgrades: WebSocketUpgrades;
-    readonly records: CallRecords<Principal>;
-  },
+  shared: SharedParts<Principal>,
 ): void {
+  const { authorize, handlers, forward, isForwarded = () => false } = options;
   const digests = new WeakMap<FastifyRequest, Digest>();
+  const bodyDigestOf = (request: FastifyRequest) => digests.get(request);
+  const onFault = options.onFault ?? (() => {});
+  const common = { authorize, bodyDigestOf, onFault, ...shared };
   const add = (scope: FastifyInstance, operation: string, route: Route) => {
-    const handler = options.handlers[operation] as AnyHandler<Principal> | undefined;
-    if (handler === undefined) return;
-    const { authorize } = options;
-    const bodyDigestOf = (request: FastifyRequest) => digests.get(request);
-    const onFault = options.onFault ?? (() => {});
-    const parts = { operation, route, handler, authorize, bodyDigestOf, onFault, ...shared };
+    const handler = handlers[operation] as AnyHandler<Principal> | undefined;
+    const work = (request: FastifyRequest, reply: FastifyReply) => {
+      if (handler !== undefined) {
+        return dispatch({ operation, route, handler, ...common }, request, reply);
+      }
+      return passOn(
+        { operation, route, forward: forward as Forward<Principal>, ...common },
+        request,
+        reply,
+      );
+    };
     scope.route({
       method: route.method,
       url: routerPath(route),
       config: { operation, isStream: route.body.kind === 'bytes' },
-      handler: (request: FastifyRequest, reply: FastifyReply) => dispatch(parts, request, reply),
+      handler: work,
     });
   };
-  addJsonParser(app, limits, digests);
   const entries = Object.entries(options.routes);
-  for (const [id, route] of entries) if (route.body.kind !== 'bytes') add(app, id, route);
+  const isHandled = ([id]: [string, Route]) => handlers[id] !== undefined;
+  const isPassed = (entry: [string, Route]) =>
+    !isHandled(entry) && forward !== undefined && isForwarded(entry[1]);
+  const isBytes = ([, route]: [string, Route]) => route.body.kind === 'bytes';
+
+  addJsonParser(app, limits, digests);
+  for (const entry of entries) if (isHandled(entry) && !isBytes(entry)) add(app, ...entry);
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    for (const [id, route] of entries) if (route.body.kind === 'bytes') add(scope, id, route);
+    for (const entry of entries) {
+      if (isBytes(entry) && (isHandled(entry) || isPassed(entry))) add(scope, ...entry);
+    }
   });
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    addByteParser(scope, limits, digests);
+    for (const entry of entries) if (isPassed(entry) && !isBytes(entry)) add(scope, ...entry);
+  });
+}
+
+/** Bodies that are passed on: kept as they are, with their digest. */
+function addByteParser(
+  scope: FastifyInstance,
+  limits: HttpServerLimits,
+  digests: WeakMap<FastifyRequest, Digest>,
+): void {
+  scope.addContentTypeParser<Buffer>(
+    '*',
+    { parseAs: 'buffer', bodyLimit: limits.jsonBodyBytesMax },
+    (request, body, done) => {
+      if (body.length > 0) digests.set(request, sha256Of(body));
+      done(null, body);
+    },
+  );
 }
 
 /**

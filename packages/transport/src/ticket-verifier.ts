@@ -69,7 +69,9 @@ export function createTicketVerifier(options: TicketVerifierOptions): TicketVeri
       const expiresMs = claims.notAfterMs + skewMs;
       if (expiresMs <= nonces.forgottenThroughMs) throw refusal();
       if (mayBeUsed(claims)) {
-        throw new DsecError('unavailable', 'this edge has just started; try again');
+        throw new DsecError('unavailable', 'this edge has just started; try again', {
+          details: { begun: false },
+        });
       }
       if (!nonces.use(claims.nonce, expiresMs, nowMs)) throw refusal();
       return claims;

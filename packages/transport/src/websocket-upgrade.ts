@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DsecError } from '@dsec/std';
 import { WebSocketServer } from 'ws';
+import type { UpgradedConnection } from './http-routes.ts';
 import {
   createWebSocketChannel,
   type WebSocketChannel,
@@ -24,7 +25,12 @@ export interface WebSocketUpgrades {
     response: ServerResponse,
     headers: Readonly<Record<string, string>>,
   ): Promise<WebSocketChannel>;
-  /** Closes every channel with this error. */
+  /**
+   * Takes the connection of a request over as it is. `invalid-argument` when the request did not ask for a
+   * WebSocket, `cancelled` when it is gone.
+   */
+  take(request: IncomingMessage, response: ServerResponse): UpgradedConnection;
+  /** Closes every channel with this error, and cuts the connections that were taken as they are. */
   closeAll(error: DsecError): Promise<void>;
   /** Cuts every connection that has asked for an upgrade. */
   destroyAll(): void;
@@ -45,6 +51,16 @@ export function createWebSocketUpgrades(
   const answers = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>();
   const channels = new Set<WebSocketChannel>();
   const sockets = new Set<Duplex>();
+  const taken = new Set<Duplex>();
+  const take = (request: IncomingMessage, response: ServerResponse): UpgradedConnection => {
+    const waiting = requests.get(request);
+    if (waiting === undefined || request.headers.upgrade?.toLowerCase() !== 'websocket') {
+      throw new DsecError('invalid-argument', 'this operation is a WebSocket');
+    }
+    if (waiting.socket.destroyed) throw new DsecError('cancelled', 'the caller is gone');
+    response.detachSocket(waiting.socket as Socket);
+    return waiting;
+  };
 
   upgrader.on('headers', (lines, request) => {
     for (const [name, value] of Object.entries(answers.get(request) ?? {})) {
@@ -65,13 +81,7 @@ export function createWebSocketUpgrades(
 
   return {
     async accept(request, response, headers) {
-      const waiting = requests.get(request);
-      if (waiting === undefined || request.headers.upgrade?.toLowerCase() !== 'websocket') {
-        throw new DsecError('invalid-argument', 'this operation is a WebSocket');
-      }
-      const { socket, head } = waiting;
-      if (socket.destroyed) throw new DsecError('cancelled', 'the caller is gone');
-      response.detachSocket(socket as Socket);
+      const { socket, head } = take(request, response);
       answers.set(request, headers);
       return new Promise((resolve, reject) => {
         socket.once('close', () => reject(new DsecError('cancelled', 'the caller is gone')));
@@ -83,7 +93,16 @@ export function createWebSocketUpgrades(
         });
       });
     },
+    take(request, response) {
+      const connection = take(request, response);
+      const { socket } = connection;
+      taken.add(socket);
+      socket.once('close', () => taken.delete(socket));
+      (socket as Socket).setTimeout(0);
+      return connection;
+    },
     async closeAll(error) {
+      for (const socket of taken) socket.destroy();
       await Promise.all(Array.from(channels, (channel) => channel.close(error)));
     },
     destroyAll() {

@@ -1,0 +1,177 @@
+/**
+ * API keys in the store. One record per key, named by a part of its secret's hash; beside it an entry per
+ * project, so that a project's keys are listed without reading those of others.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Key, OperationClass } from '@dsec/protocol';
+import {
+  type Clock,
+  DAY_MS,
+  DsecError,
+  MINUTE_MS,
+  type PrincipalId,
+  type ProjectId,
+  type Random,
+} from '@dsec/std';
+import type { KeyEntry, Store } from '@dsec/store';
+import type { Identity } from './identity.ts';
+import { decodeRecord, encodeRecord, type KeyRecord, shownKey } from './key-record.ts';
+import { hashOfSecret, keyIdOfHash, newSecret, SECRET } from './secret.ts';
+
+export interface IamOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface CreateKeyRequest {
+  readonly name: string;
+  readonly project: ProjectId;
+  readonly principal: PrincipalId;
+  readonly scopes: readonly OperationClass[];
+  readonly lifetimeMs?: number | undefined;
+  /** Of `newSecret`; a caller that must be able to repeat itself chooses it first. */
+  readonly secret?: string | undefined;
+}
+
+export interface Iam {
+  /**
+   * Whose the header `Authorization: Bearer dsec_…` is. What is missing, malformed, wrong, expired or
+   * revoked is the same `unauthenticated`, after the same read of the store; so a revocation holds at once.
+   */
+  authenticate(header: string | undefined): Promise<Identity>;
+  /** A key and its secret, which is told this once. */
+  create(request: CreateKeyRequest): Promise<{ readonly key: Key; readonly secret: string }>;
+  /** `not-found` also for a key of another project, unless `project` is absent. */
+  find(id: string, project?: ProjectId): Promise<Key>;
+  /** By id; of one project, or of all. At most `limit`. */
+  list(options: {
+    readonly project?: ProjectId | undefined;
+    readonly after?: string | undefined;
+    readonly limit: number;
+  }): Promise<{ readonly keys: readonly Key[]; readonly next: string | undefined }>;
+  /** Invalid at once. One that is revoked already is fine. `not-found` as `find`. */
+  revoke(id: string, project?: ProjectId): Promise<void>;
+}
+
+/** A key that is of no use any more is listed for so long. */
+const KEPT_MS = 30 * DAY_MS;
+/** How exact the time of a key's last use is. */
+const USE_PRECISION_MS = 5 * MINUTE_MS;
+const KEYS = 'iam/keys/';
+const keyOf = (id: string) => `${KEYS}${id}`;
+/** A name may end in a dot, a part of a key may not; `=` is in no name. */
+const projectPrefix = (project: string) => `iam/projects/${project.replace(/\.$/, '=')}/`;
+
+export function openIam({ store, clock, random }: IamOptions): Iam {
+  const { keys } = store;
+  const uses = createUses(store, clock);
+  const find = async (id: string, project: ProjectId | undefined) => {
+    const entry = await keys.get(keyOf(id));
+    const record = entry === undefined ? undefined : decodeRecord(entry.value);
+    const isSeen = record !== undefined && (project === undefined || record.project === project);
+    if (entry === undefined || !isSeen) {
+      throw new DsecError('not-found', 'there is no such key');
+    }
+    return { entry, record };
+  };
+
+  return {
+    async authenticate(header) {
+      const secret = header?.startsWith('Bearer ') === true ? header.slice('Bearer '.length) : '';
+      const hash = hashOfSecret(secret);
+      const entry = await keys.get(keyOf(keyIdOfHash(hash)));
+      const record = SECRET.test(secret) ? validRecord(entry, hash, clock.wallMs()) : undefined;
+      if (entry === undefined || record === undefined) throw refusal();
+      uses.note(entry, record);
+      const { id, project, principal, scopes } = record;
+      return {
+        ...{ keyId: id, scopes },
+        ...{ project: project as ProjectId, principal: principal as PrincipalId },
+      };
+    },
+    async create({ lifetimeMs, secret = newSecret(random), ...request }) {
+      const hash = hashOfSecret(secret);
+      const createdAtMs = clock.wallMs();
+      const record: KeyRecord = {
+        ...{ format: 1, id: keyIdOfHash(hash), hash, createdAtMs },
+        ...{ ...request, scopes: [...request.scopes] },
+        ...(lifetimeMs === undefined ? {} : { expiresAtMs: createdAtMs + lifetimeMs }),
+      };
+      const ttl = lifetimeMs === undefined ? {} : { ttlMs: lifetimeMs + KEPT_MS };
+      // The entry first: one without a record is passed over, a record without one would be hidden.
+      await keys.put(`${projectPrefix(request.project)}${record.id}`, new Uint8Array(), ttl);
+      await keys.create(keyOf(record.id), encodeRecord(record), ttl);
+      return { key: shownKey(record), secret };
+    },
+    find: async (id, project) => shownKey((await find(id, project)).record),
+    async list({ project, after, limit }) {
+      const prefix = project === undefined ? KEYS : projectPrefix(project);
+      const from = after === undefined ? {} : { after: `${prefix}${after}` };
+      const page = await keys.list(prefix, { ...from, limit });
+      const ids = page.entries.map(({ key }) => key.slice(prefix.length));
+      const found = await Promise.all(
+        project === undefined ? page.entries : ids.map((id) => keys.get(keyOf(id))),
+      );
+      return {
+        keys: found.flatMap((entry) =>
+          entry === undefined ? [] : [shownKey(decodeRecord(entry.value))],
+        ),
+        next: page.next === undefined ? undefined : ids.at(-1),
+      };
+    },
+    async revoke(id, project) {
+      for (;;) {
+        const { entry, record } = await find(id, project);
+        if (record.revokedAtMs !== undefined) return;
+        const revoked = encodeRecord({ ...record, revokedAtMs: clock.wallMs() });
+        try {
+          await keys.compareAndSet(entry.key, revoked, entry.revision, { ttlMs: KEPT_MS });
+        } catch (thrown) {
+          if ((thrown as DsecError).code === 'conflict') continue;
+          throw thrown;
+        }
+        const index = `${projectPrefix(record.project)}${id}`;
+        await keys.put(index, new Uint8Array(), { ttlMs: KEPT_MS });
+        return;
+      }
+    },
+  };
+}
+
+function refusal(): DsecError {
+  return new DsecError('unauthenticated', 'the request carries no valid API key');
+}
+
+function validRecord(
+  entry: KeyEntry | undefined,
+  hash: string,
+  nowMs: number,
+): KeyRecord | undefined {
+  if (entry === undefined) return undefined;
+  const record = decodeRecord(entry.value);
+  const isSame = timingSafeEqual(Buffer.from(record.hash, 'hex'), Buffer.from(hash, 'hex'));
+  const hasEnded = record.expiresAtMs !== undefined && record.expiresAtMs <= nowMs;
+  return isSame && !hasEnded && record.revokedAtMs === undefined ? record : undefined;
+}
+
+/** When keys were last used: written seldom, by nobody who waits, and never over a change. */
+function createUses({ keys }: Store, clock: Clock) {
+  const writing = new Set<string>();
+  return {
+    note({ key, revision }: KeyEntry, record: KeyRecord): void {
+      const nowMs = clock.wallMs();
+      const isFresh = nowMs - (record.lastUsedAtMs ?? 0) < USE_PRECISION_MS;
+      if (isFresh || writing.has(key)) return;
+      writing.add(key);
+      const leftMs = record.expiresAtMs === undefined ? undefined : record.expiresAtMs - nowMs;
+      const ttl = leftMs === undefined ? {} : { ttlMs: leftMs + KEPT_MS };
+      const used = encodeRecord({ ...record, lastUsedAtMs: nowMs });
+      keys
+        .compareAndSet(key, used, revision, ttl)
+        // Somebody else has noted it, or the key was revoked, or the disk is full: the next use tries.
+        .catch(() => undefined)
+        .finally(() => writing.delete(key));
+    },
+  };
+}

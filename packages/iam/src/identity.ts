@@ -1,0 +1,14 @@
+import type { OperationClass } from '@dsec/protocol';
+import type { PrincipalId, ProjectId } from '@dsec/std';
+
+/** What a key says of itself. */
+export interface KeyStamp {
+  readonly project: ProjectId;
+  readonly principal: PrincipalId;
+  readonly scopes: readonly OperationClass[];
+}
+
+/** Who calls, and what it may do. */
+export interface Identity extends KeyStamp {
+  readonly keyId: string;
+}

@@ -1,0 +1,7 @@
+export {
+  createWatcher,
+  type EdgeView,
+  type StateReader,
+  type Watcher,
+  type WatcherOptions,
+} from './watcher.ts';
