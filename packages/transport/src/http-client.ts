@@ -33,6 +33,8 @@ export interface HttpRequest {
   readonly idempotencyKey?: string | undefined;
   readonly traceparent?: string | undefined;
   readonly deadlineMs?: number | undefined;
+  /** An answer whose body is silent for longer is `unavailable`. Absent: it may be. */
+  readonly silenceMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -143,6 +145,7 @@ async function send(
       ...(idempotencyKey === undefined ? {} : { [IDEMPOTENCY_HEADER]: idempotencyKey }),
     },
     body: body === undefined || body instanceof Uint8Array ? (body ?? null) : Readable.from(body),
+    bodyTimeout: request.silenceMs ?? 0,
     signal,
   });
   if (reply.statusCode >= 200 && reply.statusCode < 300) return reply;

@@ -1,0 +1,32 @@
+/** Text and bytes as callers give them. */
+import { textOfBytes } from '@dsec/protocol';
+
+/** A path or name inside a sandbox: text, or bytes, as Linux names may be any. */
+export type Path = string | Uint8Array;
+export type ByteSource = Uint8Array | string | AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+export function bytesOf(data: Uint8Array | string): Uint8Array {
+  return typeof data === 'string' ? Buffer.from(data) : data;
+}
+
+/** A body for a request: bytes as they are, as only those can be sent again; else pieces as they come. */
+export function bodyOf(data: ByteSource): Uint8Array | AsyncIterable<Uint8Array> {
+  if (typeof data === 'string' || data instanceof Uint8Array) return bytesOf(data);
+  return Symbol.asyncIterator in data ? data : piecesOf(data);
+}
+
+async function* piecesOf(data: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* data;
+}
+
+/** Of the two forms of a field (byte-text.ts of the protocol) the one that a path needs. */
+export function pathFields<Name extends string>(name: Name, path: Path) {
+  const text = typeof path === 'string' ? { text: path } : textOfBytes(path);
+  const isExact = typeof path === 'string' || !('base64' in text);
+  const fields = isExact ? { [name]: text.text } : { [`${name}Base64`]: base64Of(path) };
+  return fields as { readonly [K in Name | `${Name}Base64`]?: string };
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}

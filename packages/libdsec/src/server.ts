@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { formatTarget, type ParamsOf, type QueryOf, type Route } from '@dsec/protocol';
+import { MINUTE_MS, SECOND_MS } from '@dsec/std';
+import {
+  type BytesReply,
+  type CallInput,
+  type CallReply,
+  callRoute,
+  connectWebSocket,
+  createHttpClient,
+  REQUEST_ID_HEADER,
+  type RetryPolicy,
+  type WebSocketChannel,
+} from '@dsec/transport';
+import { CancelledError, clientErrorOf, InvalidArgumentError } from './errors.ts';
+
+export interface CallSettings {
+  readonly signal?: AbortSignal | undefined;
+  /** Absent: the client's own. Of a stream it limits the time to its beginning. */
+  readonly timeoutMs?: number | undefined;
+  /** Absent, where the operation needs one: a new one, kept over the attempts of this call. */
+  readonly idempotencyKey?: string | undefined;
+  /** A stream that is silent for longer is `unavailable`. Absent: it may be. */
+  readonly silenceMs?: number | undefined;
+}
+
+/** The server of a client. Errors come as the classes of this package. */
+export interface Server {
+  readonly timeoutMs: number;
+  call<R extends Route>(
+    route: R,
+    input: CallInput<R>,
+    settings?: CallSettings,
+  ): Promise<CallReply<R>>;
+  connect<R extends Route>(
+    route: R,
+    params: ParamsOf<R>,
+    query: QueryOf<R>,
+    settings?: CallSettings,
+  ): Promise<WebSocketChannel>;
+  close(): Promise<void>;
+}
+
+/** For a call that says nothing else. */
+export const TIMEOUT_MS = MINUTE_MS;
+/** A server that starts again is back within a few seconds. */
+const RETRIES: RetryPolicy = { attemptsMax: 10, firstDelayMs: 50, delayMsMax: 2 * SECOND_MS };
+/** Only binds the Host header; no name is looked up. */
+const SOCKET_BASE_URL = 'http://localhost';
+
+export interface ServerOptions {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly timeoutMs: number;
+}
+
+export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server {
+  const address = addressOf(url);
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const http = createHttpClient({ ...address, headers, deadlineMs: timeoutMs, retries: RETRIES });
+  let isOpen = true;
+  const checkOpen = () => {
+    if (!isOpen) throw new CancelledError('cancelled', 'the client was closed');
+  };
+
+  return {
+    timeoutMs,
+    async call(route, input, { signal, timeoutMs: deadlineMs, idempotencyKey, silenceMs } = {}) {
+      checkOpen();
+      const requestId = randomUUID();
+      const key = idempotencyKey ?? (route.effect === 'keyed' ? randomUUID() : undefined);
+      try {
+        const reply = await callRoute(http, route, input, {
+          headers: { [REQUEST_ID_HEADER]: requestId },
+          ...{ signal, deadlineMs, silenceMs, idempotencyKey: key },
+        });
+        return withClientErrors(route, reply, requestId);
+      } catch (thrown) {
+        throw clientErrorOf(thrown, requestId);
+      }
+    },
+    async connect(route, params, query, { signal, timeoutMs: deadlineMs = timeoutMs } = {}) {
+      checkOpen();
+      const requestId = randomUUID();
+      try {
+        return await connectWebSocket({
+          ...address,
+          target: formatTarget(route, params, query),
+          headers: { ...headers, [REQUEST_ID_HEADER]: requestId },
+          deadlineMs,
+          ...(signal === undefined ? {} : { signal }),
+        });
+      } catch (thrown) {
+        throw clientErrorOf(thrown, requestId);
+      }
+    },
+    close() {
+      isOpen = false;
+      return http.close();
+    },
+  };
+}
+
+function addressOf(url: string): { readonly baseUrl: string; readonly socketPath?: string } {
+  if (url.startsWith('unix:/')) {
+    return { baseUrl: SOCKET_BASE_URL, socketPath: url.slice('unix:'.length) };
+  }
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const isPlain = parsed?.pathname === '/' && parsed.search === '' && parsed.hash === '';
+  if (parsed !== undefined && isPlain && ['http:', 'https:'].includes(parsed.protocol)) {
+    return { baseUrl: parsed.origin };
+  }
+  throw new InvalidArgumentError(
+    'invalid-argument',
+    'the url of a server is http://host:port or unix:/path',
+  );
+}
+
+/** What is read later fails with the same classes. */
+function withClientErrors<R extends Route>(route: R, reply: CallReply<R>, requestId: string) {
+  switch (route.reply.kind) {
+    case 'bytes': {
+      const { headers, body } = reply as BytesReply;
+      return { headers, body: translated(body, requestId) } as CallReply<R>;
+    }
+    case 'lines':
+    case 'events':
+      return translated(reply as AsyncIterable<unknown>, requestId) as CallReply<R>;
+    default:
+      return reply;
+  }
+}
+
+async function* translated<T>(items: AsyncIterable<T>, requestId: string): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } catch (thrown) {
+    throw clientErrorOf(thrown, requestId);
+  }
+}

@@ -1,0 +1,88 @@
+/** Where the server is, and who asks. */
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import {
+  InvalidArgumentError,
+  NotFoundError,
+  UnauthenticatedError,
+  UnavailableError,
+} from './errors.ts';
+
+export interface ServerSettings {
+  /** `http://host:port`, or `unix:/path`. */
+  readonly url?: string | undefined;
+  readonly apiKey?: string | undefined;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const FILE_BYTES_MAX = 65_536;
+const HOW = 'start one with `dsec up`, or set DSEC_URL and DSEC_API_KEY';
+
+/**
+ * What was given, else `DSEC_URL` and `DSEC_API_KEY`, else the first of these files that is there: the one
+ * that `DSEC_CLIENT` names, `~/.config/dsec/client.json`, `$DSEC_STATE/client.json`,
+ * `/var/lib/dsec/client.json`. The key of a file is only ever sent to the server of that file. Throws
+ * `unavailable` when no server is known, `unauthenticated` when there is no key for it.
+ */
+export function findServer(
+  given: ServerSettings,
+  env: Environment = process.env,
+): { readonly url: string; readonly apiKey: string } {
+  const url = given.url ?? env.DSEC_URL;
+  const apiKey = given.apiKey ?? env.DSEC_API_KEY;
+  if (url !== undefined && apiKey !== undefined) return { url, apiKey };
+  const file = readClientFile(env);
+  if (url === undefined && file === undefined) {
+    throw new UnavailableError('unavailable', `no server is known: ${HOW}`);
+  }
+  const known = file !== undefined && (url === undefined || url === file.url) ? file : undefined;
+  const key = apiKey ?? known?.apiKey;
+  const server = url ?? known?.url;
+  if (server === undefined || key === undefined) {
+    throw new UnauthenticatedError(
+      'unauthenticated',
+      `there is no key for ${url}: set DSEC_API_KEY`,
+    );
+  }
+  return { url: server, apiKey: key };
+}
+
+function readClientFile(env: Environment) {
+  const named = env.DSEC_CLIENT;
+  const usual = [
+    join(homedir(), '.config/dsec/client.json'),
+    ...(env.DSEC_STATE === undefined ? [] : [join(env.DSEC_STATE, 'client.json')]),
+    '/var/lib/dsec/client.json',
+  ];
+  for (const path of named === undefined ? usual : [named]) {
+    const text = readOptional(path);
+    if (text !== undefined) return parseClientFile(path, text);
+  }
+  if (named === undefined) return undefined;
+  throw new NotFoundError('not-found', `${named}, which DSEC_CLIENT names, cannot be read`);
+}
+
+function readOptional(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // Not there, or another user's.
+    return undefined;
+  }
+}
+
+function parseClientFile(path: string, text: string): Required<ServerSettings> & { url: string } {
+  const problem = 'is not {"url": "…", "apiKey": "…"}';
+  let value: { url?: unknown; apiKey?: unknown } | undefined;
+  try {
+    if (text.length <= FILE_BYTES_MAX) value = JSON.parse(text);
+  } catch {
+    // Its text holds a secret, so the parser's words are not repeated.
+  }
+  if (typeof value?.url === 'string' && typeof value.apiKey === 'string') {
+    return { url: value.url, apiKey: value.apiKey };
+  }
+  throw new InvalidArgumentError('invalid-argument', `${path} ${problem}`);
+}
