@@ -841,6 +841,7 @@ class EdgeSandbox(BaseModel):
     job: str | None = Field(
         default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
     )
+    created_at_ms: int
 
 
 class EdgeState(BaseModel):

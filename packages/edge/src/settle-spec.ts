@@ -51,7 +51,8 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
  * for what this node cannot give.
  */
 export function checkCreate(create: SandboxCreate, backend: Pick<BackendReport, 'kind'>): void {
-  if ((create.environment === undefined) === (create.layers === undefined)) {
+  // Both: an apiserver has settled the name, which stays for show.
+  if (create.environment === undefined && create.layers === undefined) {
     throw invalid('layers', 'a sandbox needs either a named environment or its layers');
   }
   if (create.backend !== undefined && create.backend !== backend.kind) {
@@ -76,10 +77,11 @@ export function settleSpec(input: SettleInput): SettledSandbox {
   const ttl = { ...policy.ttl, ...create.ttl };
   const allowDegraded = create.allowDegraded ?? false;
   const requireProtections = create.requireProtections ?? [];
-  const { waitFor: _, ...asked } = create;
+  const { waitFor: _, layers, ...asked } = create;
+  const named = create.environment === undefined && layers !== undefined ? { layers } : {};
   return {
     spec: {
-      ...asked,
+      ...{ ...asked, ...named },
       ...{ backend: backend.kind, limits, user: defaults.user, cwd: defaults.cwd },
       ...{ isolation, ttl, allowDegraded, requireProtections },
       ...(job === undefined ? {} : { job }),

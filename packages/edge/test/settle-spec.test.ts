@@ -91,10 +91,16 @@ describe('settleSpec', () => {
   });
 });
 
+it('shows a name that was settled before, and not what it meant beside it', () => {
+  const { spec, layers } = settle({ ...CREATE, environment: 'named' });
+  expect(spec).toMatchObject({ environment: 'named' });
+  expect(spec).not.toHaveProperty('layers');
+  expect(layers).toHaveLength(1);
+});
+
 describe('checkCreate', () => {
   it.each([
     ['layers', {}],
-    ['layers', { ...CREATE, environment: 'both' }],
     ['backend', { ...CREATE, backend: 'microvm' }],
     ['network', { ...CREATE, network: [{ kind: 'domain', target: 'example.org' }] }],
   ] as const)('refuses by %s', (field, create) => {
@@ -102,6 +108,9 @@ describe('checkCreate', () => {
   });
 
   it('takes the rest', () => {
+    expect(
+      fieldOf(() => checkCreate({ ...CREATE, environment: 'settled' }, CONTAINER)),
+    ).toBeUndefined();
     expect(
       fieldOf(() => checkCreate({ environment: 'e', network: [] }, CONTAINER)),
     ).toBeUndefined();

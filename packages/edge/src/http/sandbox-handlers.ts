@@ -4,7 +4,8 @@ import { DsecError, isEndState, type SandboxId } from '@dsec/std';
 import type { KeyedContext, OperationContext } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import { contextOf, type EdgeHandlers, keyedContextOf } from './handlers.ts';
-import { entryOfVisitor } from './ticket-authorizer.ts';
+import { listPage } from './sandbox-list.ts';
+import { callerOfVisitor, entryOfVisitor } from './ticket-authorizer.ts';
 
 /** What the routes need of the lifecycle. */
 export interface SandboxLifecycle {
@@ -28,6 +29,7 @@ export interface SandboxHandlersOptions {
 
 type SandboxOperation =
   | 'createSandbox'
+  | 'listSandboxes'
   | 'getSandbox'
   | 'stopSandbox'
   | 'pauseSandbox'
@@ -51,6 +53,12 @@ export function createSandboxHandlers({
       sandboxes.view(
         await lifecycle.create(body, { ...keyedContextOf(call), sandboxId: call.principal.newId }),
       ),
+    async listSandboxes({ query }, call) {
+      const { project } = callerOfVisitor(call.principal);
+      const { entries, cursor } = listPage(sandboxes.list(), query, project);
+      const page = entries.map((entry) => sandboxes.view(entry));
+      return { sandboxes: page, ...(cursor === undefined ? {} : { cursor }) };
+    },
     async getSandbox({ query: { afterRevision, waitMs } }, call) {
       const entry = entryOfVisitor(call.principal);
       if (afterRevision !== undefined && waitMs !== undefined) {

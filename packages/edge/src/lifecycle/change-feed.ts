@@ -52,9 +52,9 @@ export function createChangeFeed(
   };
 }
 
-function shown({ id, state, revision, project, job, endReason }: LiveSandbox) {
+function shown({ id, state, revision, project, job, endReason, createdAtMs }: LiveSandbox) {
   return {
-    ...{ id, state, revision, project },
+    ...{ id, state, revision, project, createdAtMs },
     ...(job === undefined ? {} : { job }),
     ...(endReason === undefined ? {} : { endReason }),
   };

@@ -91,6 +91,7 @@ export const EdgeSandbox = record('EdgeSandbox', {
   revision: count(),
   project: projectId,
   job: Type.Optional(jobId),
+  createdAtMs: instantMs(),
 });
 
 export const EdgeStateQuery = record('EdgeStateQuery', {

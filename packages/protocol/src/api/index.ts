@@ -7,6 +7,7 @@ export * from './file.ts';
 export * from './job.ts';
 export * from './key.ts';
 export * from './layer.ts';
+export * from './list-place.ts';
 export * from './node.ts';
 export * from './openapi.ts';
 export {

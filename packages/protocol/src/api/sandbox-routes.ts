@@ -50,7 +50,7 @@ export const SANDBOX_ROUTES = {
     reply: lines(SandboxBatchItem),
   }),
   listSandboxes: route({
-    ...{ method: 'GET', path: '/v1/sandboxes', home: 'apiserver', ...read },
+    ...{ method: 'GET', path: '/v1/sandboxes', home: 'both', ...read },
     summary: 'List sandboxes in the order of their creation.',
     params: none,
     query: SandboxListQuery,

@@ -133,7 +133,7 @@ test('events and the state of an edge', () => {
     ...{ edge: 'b', epoch: 1, bootId: '0'.repeat(36), revision: 1, full: true, events: 'c1', load },
     ...{
       backends: ['container'],
-      sandboxes: [{ id, state: 'running', revision: 1, project: 'p' }],
+      sandboxes: [{ id, state: 'running', revision: 1, project: 'p', createdAtMs: 1 }],
     },
   };
   expect(isValid(EdgeState, state)).toBe(true);
