@@ -5,15 +5,19 @@ import { createFollower, execFields, run, sha256 } from './command-run.ts';
 
 const SIGTERM = 15;
 const SIGKILL = 9;
-const SIGNALS = [1, 2, 3, 6, 8, 9, 10, 12, 13, 14, 15, 34, 64];
+/** Those that end a process; 32 and 33 are the C library's. */
+const SIGNALS = [...range(1, 16), 24, 25, 26, 27, 29, 30, 31, ...range(34, 64)];
+const CODES = range(0, 255);
+const COMMANDS_AT_A_TIME = 200;
+/** All that an argument may hold. */
+const ANY_BYTES = Uint8Array.from(range(1, 255));
 /** Longer than any case takes. */
 const LONG_MS = 600_000;
 
 export const commandCases: Readonly<Record<string, ConformanceTest>> = {
   'exit codes 0 to 255': async (bench) => {
     const { link } = await bench.start();
-    const step = bench.isLong ? 1 : 15;
-    for (let code = 0; code <= 255; code += step) {
+    for (const code of CODES) {
       const result = await run(link, bench.commands.exit(code));
       assert.deepEqual(
         [result.exitCode, result.signal, result.trusted, result.timedOut],
@@ -42,6 +46,29 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     }
     const closed = await run(link, bench.commands.copyInput());
     assert.deepEqual([closed.exitCode, closed.stdout.bytes], [0, 0]);
+  },
+
+  'output of any bytes': async (bench) => {
+    const { link } = await bench.start();
+    // Every byte after every other one.
+    const input = Uint8Array.from({ length: 256 * 256 * 2 }, (_, i) =>
+      i % 2 === 0 ? (i >> 1) & 0xff : i >> 9,
+    );
+    const { stdout } = await run(link, bench.commands.copyInput(), { input });
+    assert.equal(Buffer.compare(Buffer.from(stdout.text, 'latin1'), input), 0);
+  },
+
+  'arguments and directories of any bytes': async (bench) => {
+    const { link } = await bench.start();
+    const text = (bytes: Uint8Array) => `${Buffer.from(bytes).toString('latin1')}\n`;
+    const words = bench.commands.say('', 'stdout').slice(0, -1);
+    const said = await run(link, [...words, ANY_BYTES]);
+    assert.equal(said.stdout.text, text(ANY_BYTES));
+    const name = ANY_BYTES.filter((byte) => byte !== 0x2f);
+    const path = Buffer.concat([Buffer.from('/tmp/'), name]);
+    await link.request('file-mkdir', { path, createParents: false });
+    const printed = await run(link, bench.commands.directory(), { cwd: path });
+    assert.equal(printed.stdout.text, text(path));
   },
 
   'a command that does not read its input': async (bench) => {
@@ -91,11 +118,10 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     assert.deepEqual([result.exitCode, result.stdout.text], [4, 'early\n']);
   },
 
-  'many commands at a time': async (bench) => {
+  '200 commands at a time': async (bench) => {
     const { link } = await bench.start({}, { pidsMax: 4096, memoryBytes: 512 * MIB });
-    const count = bench.isLong ? 200 : 50;
     const results = await Promise.all(
-      Array.from({ length: count }, async (_, i) => {
+      Array.from({ length: COMMANDS_AT_A_TIME }, async (_, i) => {
         const { exitCode, stdout } = await run(link, bench.commands.count(i + 1));
         return [exitCode, stdout.text.split('\n').length - 1];
       }),
@@ -244,6 +270,7 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
   'memory without end kills the command, or ends the sandbox as oom': async (bench) => {
     const { key, plan, link } = await bench.start();
     const neighbour = await bench.start();
+    const before = (await bench.backend.stats(key)).oomKills ?? 0;
     const ending = run(link, bench.commands.fillMemory()).then(
       ({ signal, exitCode }) => signal === SIGKILL || exitCode !== 0,
       () => false,
@@ -256,7 +283,8 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     );
     if (wasKilled) {
       assert.equal((await run(link, bench.commands.exit(1))).exitCode, 1);
-      const { memoryPeakBytes } = await bench.backend.stats(key);
+      const { memoryPeakBytes, oomKills = 0 } = await bench.backend.stats(key);
+      assert.ok(oomKills > before, 'nothing says that it was for memory');
       const { memoryBytes } = plan.limits;
       assert.ok(memoryPeakBytes <= memoryBytes, `${memoryPeakBytes} of ${memoryBytes} bytes`);
     }
@@ -264,3 +292,8 @@ export const commandCases: Readonly<Record<string, ConformanceTest>> = {
     await bench.backend.stop(key);
   },
 };
+
+/** The numbers from the first to the last. */
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}

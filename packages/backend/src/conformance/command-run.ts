@@ -7,7 +7,7 @@ export interface RunOptions {
   /** Standard input, which then ends. Absent: at its end from the start. */
   readonly input?: Uint8Array;
   readonly windowBytes?: number;
-  readonly cwd?: string;
+  readonly cwd?: string | Uint8Array;
   readonly user?: string;
   readonly env?: readonly string[];
   readonly pty?: { readonly rows: number; readonly columns: number };
@@ -31,7 +31,10 @@ export interface Output {
 
 const KEPT_BYTES_MAX = 1024 * 1024;
 
-export function execFields(argv: readonly string[], options: RunOptions = {}): ExecStartFields {
+/** Words, as text or as the bytes that they are. */
+type Words = readonly (string | Uint8Array)[];
+
+export function execFields(argv: Words, options: RunOptions = {}): ExecStartFields {
   const { cwd, user, env = [], pty, timeoutMs, shell, sessionId } = options;
   return {
     execId: options.execId ?? newExecId(),
@@ -47,12 +50,12 @@ export function execFields(argv: readonly string[], options: RunOptions = {}): E
   };
 }
 
-const encode = (text: string): Uint8Array => Buffer.from(text);
+const encode = (text: string | Uint8Array): Uint8Array => Buffer.from(text);
 
 /** Runs a command to its end and acknowledges its result. */
 export async function run(
   link: AgentLink,
-  argv: readonly string[],
+  argv: Words,
   options: RunOptions = {},
 ): Promise<RunResult> {
   const fields = execFields(argv, options);

@@ -32,6 +32,7 @@ export function backendConformance(
   }));
 }
 
+export { BEHAVIOUR, behaviourTable } from './behaviour.ts';
 export type {
   BackendFactory,
   BackendHarness,
