@@ -109,7 +109,7 @@ def container_options(args: DSecContainerRunArgs) -> tuple[str | None, CreateOpt
 
 def image_parts(image: str) -> tuple[str | None, list[str] | None]:
     """An environment, or layers."""
-    if not re.search(r"[/:]", image):
+    if image and not re.search(r"[/:]", image):
         return image, None
     match = LAYER.fullmatch(image)
     if match is None:

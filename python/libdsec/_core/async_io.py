@@ -42,7 +42,7 @@ def transport(server: Server, limits: httpx.Limits) -> httpx.AsyncHTTPTransport:
 async def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection:
     """A WebSocket that is open."""
     if server.unix_path is not None:
-        connection: Connection = await unix_connect(server.unix_path, uri=url, **options)
-        return connection
-    connection = await connect(url, proxy=None if server.is_local else True, **options)
-    return connection
+        manager = unix_connect(server.unix_path, uri=url, **options)
+    else:
+        manager = connect(url, proxy=None if server.is_local else True, **options)
+    return await manager.__aenter__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar, cast
 
 import httpx
 from websockets.sync.client import ClientConnection, connect, unix_connect
@@ -39,8 +39,9 @@ def transport(server: Server, limits: httpx.Limits) -> httpx.HTTPTransport:
 
 def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection:
     """A WebSocket that is open."""
+    # Newer versions of the library want it as a context; its end is `close`.
     if server.unix_path is not None:
-        connection: Connection = unix_connect(server.unix_path, uri=url, **options)
-        return connection
-    connection = connect(url, proxy=None if server.is_local else True, **options)
-    return connection
+        manager = unix_connect(server.unix_path, uri=url, **options)
+    else:
+        manager = connect(url, proxy=None if server.is_local else True, **options)
+    return cast(Connection, manager.__enter__())
