@@ -13,6 +13,11 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
+/** Plain lines for people, each escaped for the terminal. */
+export function printLines(lines: readonly string[]): void {
+  for (const line of lines) process.stdout.write(`${escapeForTerminal(line)}\n`);
+}
+
 /** A table for people: a heading unless it is empty, then rows. Every cell is escaped for the terminal. */
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const table = new Table({

@@ -1,9 +1,46 @@
-import type { CommandRow } from './table.ts';
+import type { CommandRow, OptionRow } from './table.ts';
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
+/** What `dsec edge` and `dsec up` have in common. */
+const EDGE_OPTIONS: readonly OptionRow[] = [
+  { flags: '--edge-id <id>', setting: 'edgeId', about: 'of this edge, in ids of sandboxes' },
+  { flags: '--shard-id <id>', setting: 'shardId', about: 'of its part of the fleet' },
+  {
+    ...{ flags: '--backend <kind>', setting: 'backend', words: ['container', 'sim'] },
+    about: 'container, or sim to try things out without root',
+  },
+  { flags: '--launcher <program>', setting: 'launcher', about: 'dsec-launcher' },
+  { flags: '--agent <program>', setting: 'agent', about: 'aether' },
+  {
+    ...{ flags: '--keep-ended-ms <ms>', setting: 'keepEndedMs' },
+    about: 'how long an ended sandbox stays listed',
+  },
+  {
+    ...{ flags: '--log-level <level>', setting: 'logLevel', words: LOG_LEVELS },
+    about: LOG_LEVELS.join(', '),
+  },
+];
+
 /** What runs DSec, and what looks at the machine. */
 export const SERVER_COMMANDS: readonly CommandRow[] = [
+  {
+    name: 'up',
+    summary: 'run DSec on this machine: one edge and one apiserver, for this machine only',
+    details:
+      'Starts them as processes of their own, starts them again when they die, and writes client.json, ' +
+      'where the CLI and the SDKs find address and key. Ctrl-C ends it; sandboxes run on, and the next ' +
+      'dsec up finds them.',
+    options: [
+      {
+        ...{ flags: '--listen <address>', setting: 'listen' },
+        about: 'where to serve: 127.0.0.1:PORT, [::1]:PORT or unix:/PATH',
+      },
+      ...EDGE_OPTIONS,
+    ],
+    examples: ['up', 'up --backend sim --state ./try --listen 127.0.0.1:7721'],
+    load: () => import('../commands/up.ts'),
+  },
   {
     name: 'doctor',
     summary: 'what this machine can do for DSec, what is missing and how to get it',
@@ -25,12 +62,7 @@ export const SERVER_COMMANDS: readonly CommandRow[] = [
     summary: 'run the daemon that owns the sandboxes of this machine',
     details: 'Sandboxes run on when the daemon ends. SIGTERM ends it, SIGHUP reads the keys again.',
     options: [
-      { flags: '--edge-id <id>', setting: 'edgeId', about: 'of this edge, in ids of sandboxes' },
-      { flags: '--shard-id <id>', setting: 'shardId', about: 'of its part of the fleet' },
-      {
-        ...{ flags: '--backend <kind>', setting: 'backend', words: ['container', 'sim'] },
-        about: 'container, or sim to try things out without root',
-      },
+      ...EDGE_OPTIONS,
       {
         ...{ flags: '--listen <address>', setting: 'edgeListen' },
         about: 'unix:/PATH (default: run/edge.sock), 127.0.0.1:PORT, [::1]:PORT',
@@ -43,11 +75,49 @@ export const SERVER_COMMANDS: readonly CommandRow[] = [
         flags: '--platform-project <name>',
         about: 'whose callers see the events of every project',
       },
-      { flags: '--launcher <program>', setting: 'launcher', about: 'dsec-launcher' },
-      { flags: '--agent <program>', setting: 'agent', about: 'aether' },
+      { flags: '--crash-points', about: 'list the names that DSEC_CRASH_POINT takes, and end' },
+    ],
+    examples: ['edge --ticket-keys ticket-keys.json --listen 127.0.0.1:7721'],
+    load: () => import('../commands/edge.ts'),
+  },
+  {
+    name: 'apiserver',
+    summary: 'run the entry of a fleet: it authenticates, places and forwards to edges',
+    details: 'It keeps nothing but its store: any number of them serve one fleet.',
+    options: [
       {
-        ...{ flags: '--keep-ended-ms <ms>', setting: 'keepEndedMs' },
-        about: 'how long an ended sandbox stays listed',
+        ...{ flags: '--listen <address>', setting: 'listen' },
+        about: '127.0.0.1:PORT, [::1]:PORT or unix:/PATH',
+      },
+      {
+        ...{ flags: '--edge <[shard/]id=address>', repeatable: true },
+        about: 'an edge and where it listens; may be repeated',
+      },
+      {
+        flags: '--edges <file>',
+        about: 'JSON of edges: [{"edge": "<id>", "shard": "<id>", "address": "…"}]',
+      },
+      {
+        flags: '--ticket-key <file>',
+        about: 'JSON of the private key that signs tickets: {"<id>": "<PEM>"}',
+      },
+      {
+        flags: '--store <file>',
+        about: 'SQLite of keys and create requests (default: apiserver.db)',
+      },
+      {
+        ...{ flags: '--platform-project <name>', default: 'platform' },
+        about: 'by which edges let it see everything',
+      },
+      {
+        flags: '--client-file <file>',
+        about: 'write address and a key for clients of this machine there',
+      },
+      { flags: '--project <name>', about: 'of that key', default: 'default' },
+      { flags: '--principal <name>', about: 'of that key', default: 'operator' },
+      {
+        ...{ flags: '--allow-host <name>', repeatable: true },
+        about: 'another name under which it is asked for; may be repeated',
       },
       {
         ...{ flags: '--log-level <level>', setting: 'logLevel', words: LOG_LEVELS },
@@ -55,7 +125,7 @@ export const SERVER_COMMANDS: readonly CommandRow[] = [
       },
       { flags: '--crash-points', about: 'list the names that DSEC_CRASH_POINT takes, and end' },
     ],
-    examples: ['edge --ticket-keys ticket-keys.json --listen 127.0.0.1:7721'],
-    load: () => import('../commands/edge.ts'),
+    examples: ['apiserver --ticket-key ticket-key.json --edge local=127.0.0.1:7721'],
+    load: () => import('../commands/apiserver.ts'),
   },
 ];

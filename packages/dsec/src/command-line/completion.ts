@@ -1,0 +1,105 @@
+/** Completion scripts, made from the table. Ids of sandboxes are asked of the server. */
+import { GLOBAL_OPTIONS } from './program.ts';
+import { COMMANDS } from './rows.ts';
+import type { CommandRow, OptionRow } from './table.ts';
+
+const IDS = 'dsec ps --quiet 2>/dev/null';
+
+export function completionFor(shell: 'bash' | 'zsh' | 'fish'): string {
+  return shell === 'fish' ? fishScript() : shell === 'zsh' ? zshScript() : bashScript();
+}
+
+/** First words, and the second words of each group. */
+function words(): Map<string, readonly string[]> {
+  const groups = new Map<string, string[]>();
+  for (const { name } of COMMANDS) {
+    const [first = '', second] = name.split(' ');
+    const found = groups.get(first) ?? [];
+    groups.set(first, second === undefined ? found : [...found, second]);
+  }
+  return groups;
+}
+
+const optionsOf = ({ options = [] }: CommandRow) => [...options, ...GLOBAL_OPTIONS];
+const longOf = ({ flags }: OptionRow) => /--[a-z-]+/.exec(flags)?.[0] ?? '';
+const takesSandbox = ({ arguments: args = [] }: CommandRow) =>
+  args.some(({ syntax }) => syntax.includes('sandbox'));
+
+function bashScript(): string {
+  const groups = words();
+  const cases = COMMANDS.flatMap((row) => {
+    const more = takesSandbox(row) ? ` $(${IDS})` : '';
+    const valued = optionsOf(row).flatMap((option) =>
+      option.words === undefined
+        ? []
+        : [
+            `    "${row.name} ${longOf(option)}") ` +
+              `COMPREPLY=($(compgen -W "${option.words.join(' ')}" -- "$word")); return;;`,
+          ],
+    );
+    const longs = optionsOf(row).map(longOf).join(' ');
+    return [...valued, `    "${row.name} "*) all="${longs}${more}";;`];
+  });
+  const seconds = [...groups].flatMap(([first, second]) =>
+    second.length === 0 ? [] : [`    ${first}) all="${second.join(' ')}"; depth=2;;`],
+  );
+  return `# Completion of dsec for bash.
+_dsec() {
+  local word=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]}
+  local all="" depth=1 name=\${COMP_WORDS[1]}
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "${[...groups.keys()].join(' ')}" -- "$word")); return
+  fi
+  case "$name" in
+${seconds.join('\n')}
+  esac
+  if [ "$depth" -eq 2 ]; then
+    if [ "$COMP_CWORD" -eq 2 ]; then
+      COMPREPLY=($(compgen -W "$all" -- "$word")); return
+    fi
+    name="$name \${COMP_WORDS[2]}"
+  fi
+  case "$name $previous" in
+${cases.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$all" -- "$word"))
+  [ \${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$word"))
+}
+complete -F _dsec dsec
+`;
+}
+
+/** The script for bash runs in zsh too. */
+function zshScript(): string {
+  return `autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n${bashScript()}`;
+}
+
+function fishScript(): string {
+  const quoted = (text: string) => `'${text.replace(/['\\\\]/g, '\\$&')}'`;
+  const lines = ['# Completion of dsec for fish.', 'complete -c dsec -f'];
+  for (const row of COMMANDS) {
+    const [first = '', second] = row.name.split(' ');
+    const seen =
+      second === undefined ? first : `${first}; and __fish_seen_subcommand_from ${second}`;
+    const before =
+      second === undefined ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${first}`;
+    const when = `__fish_seen_subcommand_from ${seen}`;
+    lines.push(
+      `complete -c dsec -n ${quoted(before)} -a ${second ?? first} -d ${quoted(row.summary)}`,
+    );
+    if (takesSandbox(row))
+      lines.push(`complete -c dsec -n ${quoted(when)} -a ${quoted(`(${IDS})`)}`);
+    for (const option of optionsOf(row)) {
+      const values = option.words === undefined ? '' : ` -xa ${quoted(option.words.join(' '))}`;
+      const long = longOf(option).slice(2);
+      lines.push(
+        `complete -c dsec -n ${quoted(when)} -l ${long} -d ${quoted(option.about)}${values}`,
+      );
+    }
+  }
+  for (const [first, second] of words()) {
+    if (second.length > 0) lines.push(`complete -c dsec -n __fish_use_subcommand -a ${first}`);
+  }
+  return `${lines.join('\n')}\n`;
+}

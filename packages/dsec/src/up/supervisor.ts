@@ -1,0 +1,99 @@
+/** `dsec up`: an edge and an apiserver on this machine, as processes that are kept running. */
+import { join } from 'node:path';
+import { createCleanupStack, MINUTE_MS, systemClock } from '@dsec/std';
+import { type Settings, settingOf } from '../command-line/settings.ts';
+import { makeStateDirectories, makeStateDirectory, type StatePaths } from '../config.ts';
+import { ensureTicketKeys } from '../ticket-key-files.ts';
+import { type LogFile, openLogFile } from './log-file.ts';
+import { type Part, startPart } from './part.ts';
+import { lockState } from './state-lock.ts';
+
+/** Whose requests an edge answers about everything: those of the apiserver itself. */
+const PLATFORM = 'platform';
+const ROTATE_MS = MINUTE_MS;
+
+export interface UpOptions {
+  readonly paths: StatePaths;
+  readonly settings: Settings;
+  /** The program `dsec` itself: Node and the file of the command line. */
+  readonly self: readonly [string, ...string[]];
+  notice(text: string): void;
+}
+
+export interface Up {
+  readonly url: string;
+  readonly clientFile: string;
+  readonly logs: string;
+  readonly pids: { readonly edge: number | undefined; readonly apiserver: number | undefined };
+  /** Ends the apiserver, then the edge. Sandboxes run on. */
+  stop(): Promise<void>;
+}
+
+/** Resolves when everything serves. Rejects with why it cannot, and then nothing of it runs. */
+export async function startUp(options: UpOptions): Promise<Up> {
+  const { paths, settings, self, notice } = options;
+  const cleanup = createCleanupStack();
+  try {
+    makeStateDirectories(paths);
+    const logs = join(paths.root, 'log');
+    makeStateDirectory(logs);
+    const lock = lockState(paths.root);
+    cleanup.push('lock', () => lock.release());
+    const keys = ensureTicketKeys(join(paths.root, 'keys'));
+    const clientFile = join(paths.root, 'client.json');
+    const socket = settings.edgeListen?.value ?? `unix:${join(paths.root, 'run', 'edge.sock')}`;
+    const start = (name: string, args: readonly string[]): Part => {
+      const log = openLogFile(join(logs, `${name}.log`));
+      cleanup.push(`log of ${name}`, () => log.close());
+      cleanup.push(`rotation of ${name}`, rotateSometimes(log));
+      const argv = [...self, name, '--json', '--state', paths.root, ...args] as const;
+      const part = startPart({ name, argv: argv as PartArgv, log, clock: systemClock, notice });
+      cleanup.push(name, () => part.stop());
+      return part;
+    };
+    const edge = start('edge', edgeArgs(settings, socket, keys.publicFile));
+    await edge.ready;
+    const edgeName = `${settingOf(settings, 'shardId')}/${settingOf(settings, 'edgeId')}`;
+    const apiserver = start('apiserver', [
+      ...['--listen', settingOf(settings, 'listen'), '--edge', `${edgeName}=${socket}`],
+      ...['--ticket-key', keys.privateFile, '--client-file', clientFile],
+      ...['--platform-project', PLATFORM],
+      ...passed(settings, ['logLevel']),
+    ]);
+    const url = String((await apiserver.ready).url);
+    return {
+      ...{ url, clientFile, logs },
+      pids: { edge: edge.pid, apiserver: apiserver.pid },
+      stop: async () => void (await cleanup.run()),
+    };
+  } catch (thrown) {
+    await cleanup.run();
+    throw thrown;
+  }
+}
+
+type PartArgv = readonly [string, ...string[]];
+
+function edgeArgs(settings: Settings, socket: string, ticketKeys: string): string[] {
+  return [
+    ...['--listen', socket, '--ticket-keys', ticketKeys],
+    ...['--platform-project', PLATFORM],
+    ...passed(settings, ['edgeId', 'shardId', 'backend', 'keepEndedMs', 'logLevel']),
+    ...passed(settings, ['launcher', 'agent']),
+  ];
+}
+
+/** Settings as options of a part: what was resolved here is not resolved again there. */
+function passed(settings: Settings, keys: readonly (keyof Settings)[]): string[] {
+  return keys.flatMap((key) => {
+    const value = settings[key]?.value;
+    const option = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    return value === undefined ? [] : [`--${option}`, value];
+  });
+}
+
+function rotateSometimes(log: LogFile): () => void {
+  const timer = setInterval(() => log.rotate(), ROTATE_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
