@@ -99,12 +99,22 @@ static int hostname(struct setup *setup)
 	return sethostname((const char *)name.data, name.length) ? -errno : 0;
 }
 
+/*
+ * PID 1 is spared, as with it the whole sandbox ends; what it starts gives itself a score of its
+ * own. A launcher that may not (without CAP_SYS_RESOURCE) leaves it the score of the spec, and so
+ * does a kernel without the older file. That one alone leaves the lowest score that others may go
+ * back to where it was: at the spec's, so that nothing inside can spare itself.
+ */
 static int oom_score(struct setup *setup)
 {
+	static const char never[] = "-17";
 	char text[16];
 	int length = snprintf(text, sizeof(text), "%d", setup->spec->oom_score_adj);
+	int err = write_text(AT_FDCWD, "/proc/self/oom_score_adj", text, (size_t)length);
 
-	return write_text(AT_FDCWD, "/proc/self/oom_score_adj", text, (size_t)length);
+	if (!err)
+		(void)write_text(AT_FDCWD, "/proc/self/oom_adj", never, sizeof(never) - 1);
+	return err;
 }
 
 static int rlimits(struct setup *setup)

@@ -231,6 +231,14 @@ static void serve(int fd)
 	fclose(stream);
 }
 
+/* Whether it may go after the agent when memory is short. */
+static int spare_own(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY);
+
+	return result(fd < 0 ? fd : write(fd, "-1", 2));
+}
+
 int main(int argc, char **argv)
 {
 	/* As a command of a session, below the real aether. */
@@ -239,6 +247,8 @@ int main(int argc, char **argv)
 			attack_own(stdout);
 		else if (!strcmp(argv[1], "attack-first"))
 			attack_process(stdout, 1);
+		else if (!strcmp(argv[1], "spare"))
+			printf("%d", spare_own());
 		else if (!strcmp(argv[1], "wait"))
 			pause();
 		else
