@@ -14,7 +14,7 @@ static const char *const names[CRASH_POINTS] = {
 	[CRASH_RELEASE_CGROUP] = "release-cgroup", [CRASH_RELEASE_MOUNT] = "release-mount",
 	[CRASH_RELEASE_UPPER] = "release-upper",   [CRASH_LAYER_COPIED] = "layer-copied",
 	[CRASH_LAYER_PLACED] = "layer-placed",	   [CRASH_LAYER_MOUNTED] = "layer-mounted",
-	[CRASH_LAYER_UNUSED] = "layer-unused",
+	[CRASH_LAYER_UNUSED] = "layer-unused",	   [CRASH_UPPER_READY] = "upper-ready",
 };
 
 static int armed = -1;

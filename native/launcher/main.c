@@ -14,6 +14,7 @@
 #include "loop.h"
 #include "pools.h"
 #include "requests.h"
+#include "upper-pool.h"
 
 int main(int argc, char **argv)
 {
@@ -24,6 +25,7 @@ int main(int argc, char **argv)
 	if (host_init(argc, argv))
 		return 2;
 	crash_arm();
+	upper_pool_sweep();
 	err = loop_init();
 	if (!err)
 		err = lifecycle_init();
@@ -31,8 +33,10 @@ int main(int argc, char **argv)
 		err = link_init(request_handle);
 	if (!err)
 		err = loop_run();
-	if (!err)
+	if (!err) {
+		upper_pool_sweep();
 		pools_remove();
+	}
 	if (err)
 		fprintf(stderr, "launcher: %s\n", strerror(-err));
 	return err ? 1 : 0;

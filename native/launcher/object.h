@@ -16,6 +16,7 @@ enum {
 	OBJECTS_MAX = 32768,
 	PLACES_MAX = 8,
 	WAITERS_MAX = 4,
+	READY_BYTES_MAX = 40, /* no longer than a key */
 };
 
 enum object_state {
@@ -62,7 +63,8 @@ struct object {
 	int watch; /* of cgroup.events, -1: none */
 	uint64_t oom_kills_before;
 	struct exit_status exit;
-	struct failure failure; /* of a spawn */
+	struct failure failure;	     /* of a spawn */
+	char ready[READY_BYTES_MAX]; /* the upper that was made ahead, until it bears the key */
 	struct place places[PLACES_MAX];
 	int place_count;
 	struct waiter waiters[WAITERS_MAX];

@@ -22,6 +22,7 @@
 #include "kernel.h"
 #include "lifecycle.h"
 #include "settings.h"
+#include "upper-pool.h"
 #include "upper.h"
 #include "worker.h"
 
@@ -45,9 +46,11 @@ static struct watch clock_watch = { .fd = -1 };
 
 static void start_reaper(void);
 
-static int remove_upper(const char *key)
+static int remove_upper(const struct object *object)
 {
+	const char *key = object->key;
 	char path[96];
+	int err;
 
 	snprintf(path, sizeof(path), "/uppers/%s", key);
 	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) && errno != EINVAL && errno != ENOENT)
@@ -55,7 +58,8 @@ static int remove_upper(const char *key)
 	if (rmdir(path) && errno != ENOENT)
 		return -errno;
 	crash_point(CRASH_RELEASE_MOUNT);
-	return upper_remove(key);
+	err = *object->ready ? upper_pool_drop(object->ready) : 0;
+	return err ? err : upper_remove(key);
 }
 
 /* The layers of an object that an earlier launcher started are not known: each is looked at. */
@@ -89,7 +93,7 @@ static _Noreturn void reap(const struct batch *batch, int report)
 		crash_point(CRASH_RELEASE_CGROUP);
 		if (!failed) {
 			step = "upper";
-			failed = remove_upper(batch->objects[i]->key);
+			failed = remove_upper(batch->objects[i]);
 		}
 		if (failed)
 			worker_fail(report, i, step, -failed);

@@ -88,6 +88,13 @@ static int pin_upper(struct setup *setup)
 	if (err)
 		return err;
 	close(setup->upper);
+	if (*setup->object->ready) {
+		char before[READY_BYTES_MAX + 16];
+
+		snprintf(before, sizeof(before), "/uppers/%s", setup->object->ready);
+		if (rmdir(before))
+			return -errno;
+	}
 	setup->upper = place_copy(AT_FDCWD, path, 0, -1);
 	return setup->upper < 0 ? setup->upper : 0;
 }

@@ -16,6 +16,7 @@
 #include "lifecycle.h"
 #include "setup.h"
 #include "spec.h"
+#include "upper-pool.h"
 #include "worker.h"
 
 enum {
@@ -93,6 +94,7 @@ static void spawn_done(struct worker *worker)
 		return;
 	}
 	crash_point(CRASH_SPAWN_READY);
+	*object->ready = '\0';
 	object->state = OBJECT_RUNNING;
 	object_tell(object, WAITS_SPAWN, tell_spawned);
 	lifecycle_check(object);
@@ -146,6 +148,8 @@ static int start(struct object *object, const struct dsec_msg_spawn *spec,
 	if (err)
 		return err;
 	crash_point(CRASH_SPAWN_CGROUP);
+	if (spec->root.upper.driver == DSEC_UPPER_DRIVER_IMAGE)
+		upper_pool_take(object, &spec->root.upper);
 	if (spec->present & DSEC_SPAWN_HAS_NETWORK)
 		err = setup.network = open_network(spec);
 	if (err >= 0) {

@@ -1,9 +1,10 @@
 /*
  * Uppers in images: an ext4 file system in a sparse file, through a loop device. It is a copy of an
  * empty one that is made once for each size, which costs a tenth of a millisecond where making one
- * anew costs twenty. Without a journal and without barriers: what is in it need not outlive the
- * host. What is written is page cache of the sandbox until the kernel writes it back, so disk
- * limits may be larger than memory. The file is deleted, never used again.
+ * anew costs twenty. Attaching and mounting it takes some more, which is done ahead (upper-pool.c).
+ * Without a journal and without barriers: what is in it need not outlive the host. What is written
+ * is page cache of the sandbox until the kernel writes it back, so disk limits may be larger than
+ * memory. The file is deleted, never used again.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -30,13 +31,8 @@ enum {
 	LOOP_TRIES = 256,
 };
 
-struct image_size {
-	uint64_t bytes;
-	uint64_t inodes;
-};
-
 /* The tables of ext4 come on top of what a sandbox may use; each file takes a block at least. */
-static struct image_size image_size(const struct dsec_msg_upper *upper)
+struct image_size upper_image_size(const struct dsec_msg_upper *upper)
 {
 	struct image_size size = { .inodes =
 					   upper->inodes_max + UPPER_OWN_INODES + RESERVED_INODES };
@@ -89,14 +85,14 @@ static int format(int image, uint64_t inodes)
 }
 
 /* Makes the empty image of a size under `name`. Whoever makes the same meanwhile makes the same. */
-static int make_empty(const struct setup *setup, int directory, const char *name,
-		      const struct image_size *size)
+static int make_empty(int directory, const char *name, const struct image_size *size,
+		      const char *owner)
 {
 	char own[KEY_BYTES_MAX + 16];
 	AUTO_CLOSE image = -1;
 	int err;
 
-	snprintf(own, sizeof(own), ".new-%s", setup->object->key);
+	snprintf(own, sizeof(own), ".new-%s", owner);
 	image = openat(directory, own, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
 	if (image < 0 || ftruncate(image, (off_t)size->bytes))
 		return -errno;
@@ -108,7 +104,7 @@ static int make_empty(const struct setup *setup, int directory, const char *name
 	return err;
 }
 
-static int open_empty(const struct setup *setup, int directory, const struct image_size *size)
+static int open_empty(int directory, const struct image_size *size, const char *owner)
 {
 	char name[64];
 	int fd, err;
@@ -118,7 +114,7 @@ static int open_empty(const struct setup *setup, int directory, const struct ima
 	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 || errno != ENOENT)
 		return fd < 0 ? -errno : fd;
-	err = make_empty(setup, directory, name, size);
+	err = make_empty(directory, name, size, owner);
 	if (err)
 		return err;
 	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -145,25 +141,24 @@ static int copy_sparse(int from, int to)
 	return errno == ENXIO ? 0 : -errno;
 }
 
-static void image_name(char name[KEY_BYTES_MAX + 8], const char *key)
+static void image_name(char name[KEY_BYTES_MAX + 8], const char *owner)
 {
-	snprintf(name, KEY_BYTES_MAX + 8, "%s.img", key);
+	snprintf(name, KEY_BYTES_MAX + 8, "%s.img", owner);
 }
 
-static int make_image(const struct setup *setup, int directory)
+static int make_image(int directory, const struct image_size *size, const char *owner)
 {
-	struct image_size size = image_size(&setup->spec->root.upper);
-	AUTO_CLOSE empty = open_empty(setup, directory, &size);
+	AUTO_CLOSE empty = open_empty(directory, size, owner);
 	char name[KEY_BYTES_MAX + 8];
 	int image, err;
 
 	if (empty < 0)
 		return empty;
-	image_name(name, setup->object->key);
+	image_name(name, owner);
 	image = openat(directory, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	if (image < 0)
 		return -errno;
-	err = ftruncate(image, (off_t)size.bytes) ? -errno : copy_sparse(empty, image);
+	err = ftruncate(image, (off_t)size->bytes) ? -errno : copy_sparse(empty, image);
 	if (!err)
 		return image;
 	close(image);
@@ -207,28 +202,25 @@ static int attach(int control, int image, char path[HOST_LOOP_BYTES_MAX])
 	return -EAGAIN;
 }
 
-int upper_image_make(struct setup *setup)
+int upper_image_mount(int directory, const struct image_size *size, const char *owner, int home)
 {
 	struct mount_option options[] = {
 		{ "source", NULL },	   { "errors", "remount-ro" },	{ "nobarrier", NULL },
 		{ "noinit_itable", NULL }, { "noauto_da_alloc", NULL },
 	};
-	AUTO_CLOSE directory = upper_directory();
 	AUTO_CLOSE control = -1;
 	AUTO_CLOSE image = -1;
 	AUTO_CLOSE loop = -1;
 	char path[HOST_LOOP_BYTES_MAX];
 
-	if (directory < 0)
-		return directory;
 	/* Programs and devices of the host are in sight only where the launcher was started. */
 	if (setns(host.start, CLONE_NEWNS))
 		return -errno;
 	control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	if (control < 0)
 		return errno == ENOENT ? -EOPNOTSUPP : -errno;
-	image = make_image(setup, directory);
-	if (setns(setup->home, CLONE_NEWNS))
+	image = make_image(directory, size, owner);
+	if (setns(home, CLONE_NEWNS))
 		return -errno;
 	if (image < 0)
 		return image;
@@ -238,6 +230,33 @@ int upper_image_make(struct setup *setup)
 	options[0].value = path;
 	return place_new("ext4", options, sizeof(options) / sizeof(options[0]),
 			 KERNEL_MOUNT_NODEV | KERNEL_MOUNT_NOSUID);
+}
+
+/* The mount that was made ahead, where it still lies; pin_upper() moves it. */
+static int take_ready(const struct setup *setup, int directory)
+{
+	char own[KEY_BYTES_MAX + 8], image[KEY_BYTES_MAX + 8], path[READY_BYTES_MAX + 16];
+	int mount;
+
+	snprintf(path, sizeof(path), "/uppers/%s", setup->object->ready);
+	image_name(image, setup->object->ready);
+	image_name(own, setup->object->key);
+	if (renameat(directory, image, directory, own) || host_visit())
+		return -errno;
+	mount = kernel_open_tree(AT_FDCWD, path, 0);
+	return setns(setup->home, CLONE_NEWNS) ? -errno : mount;
+}
+
+int upper_image_make(struct setup *setup)
+{
+	struct image_size size = upper_image_size(&setup->spec->root.upper);
+	AUTO_CLOSE directory = upper_directory();
+
+	if (directory < 0)
+		return directory;
+	if (*setup->object->ready)
+		return take_ready(setup, directory);
+	return upper_image_mount(directory, &size, setup->object->key, setup->home);
 }
 
 int upper_image_remove(int directory, const char *key)

@@ -27,6 +27,14 @@ enum {
 	UPPER_OWN_INODES = 5,
 };
 
+struct image_size {
+	uint64_t bytes;
+	uint64_t inodes;
+};
+
+struct image_size upper_image_size(const struct dsec_msg_upper *upper);
+/* A mount of a new image that is called by its owner; comes back to the mount namespace `home`. */
+int upper_image_mount(int directory, const struct image_size *size, const char *owner, int home);
 int upper_image_make(struct setup *setup);
 int upper_image_remove(int directory, const char *key);
 int upper_btrfs_make(struct setup *setup);

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, statSync, truncateSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileSeccomp } from '@dsec/backend-container';
 import { umount } from '@dsec/linux';
@@ -27,6 +27,8 @@ const LONG = process.env.DSEC_TEST_LONG === '1';
 const SCALE = LONG ? 1 : IN_LAB ? 400 : 20;
 const key = { name: 'box', generation: 1 };
 const other = { name: 'other', generation: 1 };
+/** Of each size. */
+const READY_MAX = 8;
 const ENOSPC = 28;
 const EDQUOT = 122;
 const bytes = (text: string) => Buffer.from(text);
@@ -53,8 +55,9 @@ describe.runIf(canMount)('writable layers (needs root)', () => {
   afterEach(() => world.close());
 
   const uppers = () => join(world.stateRoot, 'uppers');
-  const kept = () =>
-    existsSync(uppers()) ? readdirSync(uppers()).filter((name) => !name.startsWith('.empty')) : [];
+  const images = () => (existsSync(uppers()) ? readdirSync(uppers()) : []);
+  const kept = () => images().filter((name) => !/^\.(empty|ready)/.test(name));
+  const ready = () => images().filter((name) => name.startsWith('.ready'));
   const spawn = (upper: Upper, which = key, slot = 1) =>
     launcher.client.spawn(
       world.spec(which, {
@@ -110,6 +113,8 @@ describe.runIf(canMount)('writable layers (needs root)', () => {
       expect(world.leftovers()).toEqual([]);
       expect(kept()).toEqual([]);
       if (driver !== 'image') return;
+      launcher.process.kill('SIGTERM');
+      await launcher.ended;
       await until('loop devices are free', () => usedLoops() <= loopsBefore || undefined);
     });
 
@@ -192,6 +197,55 @@ describe.runIf(canMount)('writable layers (needs root)', () => {
     expect(size).toBeGreaterThan(8192 * MIB);
     expect(blocks * 512).toBeLessThan(16 * MIB);
     await remove();
+  });
+
+  it('in images are made ahead, for the sizes that were asked for last', async () => {
+    const sizes = [16, 24, 32].map((mib) => ({
+      ...({ driver: 'image', inodesMax: 256 } as const),
+      sizeBytes: mib * MIB,
+    }));
+    const inodesOf = (names: readonly string[], { sizeBytes }: Upper) =>
+      names
+        .map((name) => statSync(join(uppers(), name)))
+        .filter(({ size }) => size >= sizeBytes && size < sizeBytes + 8 * MIB)
+        .map(({ ino }) => ino);
+    for (const upper of sizes) {
+      await spawn(upper);
+      await until('one comes from those that were made ahead', async () => {
+        const before = inodesOf(ready(), upper);
+        await spawn(upper, other, 2);
+        if (before.includes(inodesOf(['other-1.img'], upper)[0] ?? -1)) return true;
+        await remove(other);
+        return undefined;
+      });
+      expect(await world.ask(other, 'session write /made')).toBe('0');
+      for (const which of [key, other]) await remove(which);
+    }
+    await until(
+      'of a third size, the first go',
+      () => ready().length <= 2 * READY_MAX || undefined,
+    );
+  });
+
+  it('in images that were made ahead go with a launcher that ends, and are swept after another', async () => {
+    await spawn({ driver: 'image', sizeBytes: 16 * MIB, inodesMax: 256 });
+    await until('one is ready', () => ready().length > 0 || undefined);
+    await remove();
+    await launcher.kill();
+    for (const name of ['.ready-1-1.img', '.new-.ready-1-2']) {
+      writeFileSync(join(uppers(), name), '');
+    }
+    expect(ready().length).toBeGreaterThan(1);
+    launcher = await world.start();
+    expect([...ready(), ...kept()]).toEqual([]);
+    await mountLayers(launcher.client, [base]);
+    await spawn({ driver: 'image', sizeBytes: 16 * MIB, inodesMax: 256 });
+    await until('one is ready', () => ready().length > 0 || undefined);
+    await remove();
+    launcher.process.kill('SIGTERM');
+    await launcher.ended;
+    expect([...ready(), ...kept()]).toEqual([]);
+    await until('loop devices are free', () => usedLoops() <= loopsBefore || undefined);
   });
 
   it('in images outlive their launcher', async () => {
