@@ -41,6 +41,16 @@ export default defineConfig({
       {
         ...shared,
         test: {
+          name: 'e2e',
+          include: ['tests/e2e/**/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
           name: 'security',
           include: ['tests/security/**/*.test.ts'],
           pool: 'forks',

@@ -125,6 +125,13 @@ export function suites(long) {
       steps: [vitest('integration')],
     },
     {
+      name: 'e2e',
+      about: 'a server as users have it, and the SDKs in front of it',
+      limitS: 600,
+      privateMounts: true,
+      steps: [vitest('e2e')],
+    },
+    {
       name: 'security',
       about: 'hostile actions against sandboxes, each with a control',
       limitS: 900,
