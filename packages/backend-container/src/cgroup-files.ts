@@ -146,6 +146,15 @@ export async function readStats(layout: CgroupLayout, place: SandboxPlace): Prom
   }
 }
 
+/** Whether it was told to be frozen, though it may not have come to that yet. */
+export async function isToBeFrozen(layout: CgroupLayout, id: string): Promise<boolean> {
+  try {
+    return (await readFile(join(layout.unified, id, 'cgroup.freeze'), 'utf8')).startsWith('1');
+  } catch (thrown) {
+    throw gone(id, thrown);
+  }
+}
+
 /** Whether every process of the sandbox is stopped. `state-conflict` when it has ended. */
 export async function isFrozen(layout: CgroupLayout, id: string): Promise<boolean> {
   try {

@@ -8,6 +8,7 @@ import type {
   SandboxRecovery,
 } from '@dsec/backend';
 import { asDsecError, type Digest, parseSandboxId } from '@dsec/std';
+import { isToBeFrozen } from './cgroup-files.ts';
 import { exitOf, lostExit } from './exit-reason.ts';
 import type { LauncherClient, ListedObject } from './launcher-client.ts';
 import { readRecord } from './runtime-record.ts';
@@ -112,13 +113,18 @@ async function settle(
   if (life.told || (life.state === 'running' && object?.running !== false)) {
     if (!life.holdsLayers) context.layers.claim(layerIdsOf(life.plan));
     life.holdsLayers = true;
-    return { key, running: true };
+    return { key, running: true, frozen: await isHeld(context, life) };
   }
   const seen = life.record !== undefined && object !== undefined && !object.running;
   const exit: SandboxExit | undefined = seen ? exitOf(key, object) : undefined;
   await destroyObject(context, objectKey(key), signal);
   forget(context, life);
   return { key, running: false, exit };
+}
+
+/** One that has ended this moment is held by nobody. */
+function isHeld({ node }: BackendContext, { key }: Life): Promise<boolean> {
+  return isToBeFrozen(node.cgroups, objectId(key)).catch(() => false);
 }
 
 async function listById(client: LauncherClient): Promise<ReadonlyMap<string, ListedObject>> {

@@ -86,7 +86,8 @@ export interface SandboxClaim {
 
 /** What is true of a claim: it runs and is watched again, or nothing of it is left. */
 export type SandboxRecovery =
-  | { readonly key: SandboxKey; readonly running: true }
+  /** `frozen`: by whom and why is not known here. */
+  | { readonly key: SandboxKey; readonly running: true; readonly frozen: boolean }
   | { readonly key: SandboxKey; readonly running: false; readonly exit: SandboxExit | undefined };
 
 export interface RecoveryReport {

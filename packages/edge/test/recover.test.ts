@@ -35,6 +35,26 @@ describe('a restarted edge', () => {
     expect(seen).toEqual([`${made.id} resuming`]);
   });
 
+  it('thaws what should run, and freezes what is paused, whoever did otherwise meanwhile', async () => {
+    const { world, open } = createCoreWorld();
+    const first = await open();
+    const [runs, rests] = await Promise.all([
+      first.core.lifecycle.create(CREATE, context()),
+      first.core.lifecycle.create(CREATE, context()),
+    ]);
+    await first.core.lifecycle.pause(rests, context());
+    await first.backend.freeze(runs.key);
+    await first.backend.thaw(rests.key);
+    first.crash();
+
+    const { core } = await open();
+    await core.lifecycle.idle();
+    const isFrozen = ({ key }: typeof runs) =>
+      world.sandboxes.get(`${key.id}.${key.generation}`)?.context.time.isFrozen;
+    expect([core.sandboxes.get(runs.id).state, isFrozen(runs)]).toEqual(['running', false]);
+    expect([core.sandboxes.get(rests.id).state, isFrozen(rests)]).toEqual(['paused', true]);
+  });
+
   it('removes what was half made, and says so to the key', async () => {
     const { world, open } = createCoreWorld({ createStepMs: 60_000 });
     const first = await open();

@@ -33,12 +33,35 @@ export const recoveryCases: Readonly<Record<string, ConformanceTest>> = {
     assert.equal((await stream.receive()).type, 'exec-started');
     await reopen(bench, link);
     const report = await bench.backend.recover([claimOf(started)]);
-    assert.deepEqual(report, { sandboxes: [{ key: plan.key, running: true }], destroyed: [] });
+    const found = { key: plan.key, running: true, frozen: false };
+    assert.deepEqual(report, { sandboxes: [found], destroyed: [] });
     const next = await bench.connect(plan);
     const follower = createFollower(fields);
     const again = follower.open(next);
     await again.send('exec-start', fields);
     assert.equal((await follower.toEnd(again, input)).stdout.sha256, sha256(input));
+  },
+
+  'recover says what is frozen, and leaves it so': async (bench) => {
+    const [frozen, paused, running] = [
+      await bench.start(),
+      await bench.start(),
+      await bench.start(),
+    ];
+    await bench.backend.freeze(frozen.key);
+    await bench.backend.pause(paused.key);
+    const all = [frozen, paused, running];
+    for (const { link } of all) link.close();
+    await bench.reopen();
+    const { sandboxes } = await bench.backend.recover(all.map(claimOf));
+    const states = all.map(({ key }) => sandboxes.find((one) => one.key.id === key.id));
+    assert.deepEqual(
+      states.map((one) => one?.running === true && one.frozen),
+      [true, true, false],
+    );
+    await bench.backend.thaw(frozen.key);
+    const link = await bench.connect(frozen.plan);
+    assert.equal((await run(link, bench.commands.exit(3))).exitCode, 3);
   },
 
   'what recover keeps is watched again': async (bench) => {

@@ -27,7 +27,9 @@ async function recoverOne(
   const { key } = plan;
   const sandbox = world.sandboxes.get(keyText(key));
   if (sandbox === undefined) return { key, running: false, exit: undefined };
-  if (runtime !== undefined && sandbox.end === undefined) return { key, running: true };
+  if (runtime !== undefined && sandbox.end === undefined) {
+    return { key, running: true, frozen: sandbox.context.time.isFrozen };
+  }
   const exit = sandbox.end;
   await destroy(sandbox);
   return { key, running: false, exit };

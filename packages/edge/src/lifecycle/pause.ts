@@ -17,6 +17,8 @@ export interface Pauses {
   resume(sandbox: LiveSandbox): Promise<void>;
   /** Undoes a change that an earlier edge began. */
   undo(sandbox: LiveSandbox): Promise<void>;
+  /** Makes true what the journal says of one that was found: frozen when it is paused, else not. */
+  restore(sandbox: LiveSandbox): Promise<void>;
 }
 
 export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
@@ -79,10 +81,27 @@ export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
     crashPoint('resume.after-running');
   };
 
+  const restore = async (sandbox: LiveSandbox, signal: AbortSignal) => {
+    if (sandbox.state === 'paused') {
+      try {
+        await within(times.pauseMs, signal, (s) => backend.pause(sandbox.key, s));
+      } catch {
+        signal.throwIfAborted();
+        // It runs, and cannot be kept from it: then that is what is said.
+        registry.change(sandbox, 'resuming');
+        return thaw(sandbox, signal);
+      }
+    } else {
+      await thaw(sandbox, signal);
+    }
+    if (!isEndState(sandbox.state)) registry.announce(sandbox);
+  };
+
   return {
     pause: (sandbox) => sandbox.lane.run((signal) => pause(sandbox, signal)),
     resume: (sandbox) => sandbox.lane.run((signal) => resume(sandbox, signal)),
     undo: (sandbox) => sandbox.lane.run((signal) => thaw(sandbox, signal)),
+    restore: (sandbox) => sandbox.lane.run((signal) => restore(sandbox, signal)),
   };
 }
 

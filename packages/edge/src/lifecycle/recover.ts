@@ -46,21 +46,24 @@ export async function recoverSandboxes(
     const recovery = found.get(sandbox.id);
     if (recovery?.running === true && sameBoot(sandbox) && isAlive(sandbox)) {
       running += 1;
-      takeUp(sandbox);
+      takeUp(sandbox, recovery.frozen);
     } else {
       settle(sandbox, recovery);
     }
   }
   return { running, ended: rows.length - running, destroyed: truth.destroyed.length };
 
-  function takeUp(sandbox: LiveSandbox): void {
+  function takeUp(sandbox: LiveSandbox, frozen: boolean): void {
     admission.started(sandbox.id);
     deadlines.arm(sandbox);
-    if (sandbox.state === 'running' || sandbox.state === 'paused') {
+    const isSettled = sandbox.state === 'running' || sandbox.state === 'paused';
+    if (isSettled && frozen === (sandbox.state === 'paused')) {
       registry.announce(sandbox);
-    } else {
-      pauses.undo(sandbox).catch((thrown) => report('undo', asDsecError(thrown), sandbox.id));
+      return;
     }
+    // A change that was cut off, or somebody else has frozen or thawed it meanwhile.
+    const settling = isSettled ? pauses.restore(sandbox) : pauses.undo(sandbox);
+    settling.catch((thrown) => report('undo', asDsecError(thrown), sandbox.id));
   }
 
   /** Nothing of it is left; where it is not known, the end is gone through once more. */
