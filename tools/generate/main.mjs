@@ -11,6 +11,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { renderCHeader, renderCTables } from './c-protocol.mjs';
+import { renderCliPage } from './cli-page.mjs';
 import { renderErrorsPage } from './errors-page.mjs';
 import { renderBrokenFrames, renderGoldenFrames } from './golden-frames.mjs';
 import { renderPythonModels } from './python-models.mjs';
@@ -61,6 +62,7 @@ async function renderAll() {
     'native/include/dsec_protocol.gen.h': { text: renderCHeader(protocol, std) },
     'native/common/protocol.gen.c': { text: renderCTables(protocol) },
     'packages/backend-container/src/syscall-table.gen.ts': { text: renderSyscallTable(root) },
+    'docs/reference/cli.md': { text: await renderCliPage(root) },
     'docs/reference/errors.md': { text: renderErrorsPage(std) },
     'python/libdsec/models_gen.py': renderPythonModels(root, document),
     'python/libdsec/errors_gen.py': { text: renderPythonErrors(std) },

@@ -1,18 +1,20 @@
 /** Completion scripts, made from the table. Ids of sandboxes are asked of the server. */
-import { GLOBAL_OPTIONS } from './program.ts';
-import { COMMANDS } from './rows.ts';
-import type { CommandRow, OptionRow } from './table.ts';
+import { GLOBAL_OPTIONS } from './global-options.ts';
+import type { CommandShape, OptionRow } from './table.ts';
 
 const IDS = 'dsec ps --quiet 2>/dev/null';
 
-export function completionFor(shell: 'bash' | 'zsh' | 'fish'): string {
-  return shell === 'fish' ? fishScript() : shell === 'zsh' ? zshScript() : bashScript();
+type Table = readonly CommandShape[];
+
+export function completionFor(shell: 'bash' | 'zsh' | 'fish', table: Table): string {
+  if (shell === 'fish') return fishScript(table);
+  return shell === 'zsh' ? zshScript(table) : bashScript(table);
 }
 
 /** First words, and the second words of each group. */
-function words(): Map<string, readonly string[]> {
+function words(table: Table): Map<string, readonly string[]> {
   const groups = new Map<string, string[]>();
-  for (const { name } of COMMANDS) {
+  for (const { name } of table) {
     const [first = '', second] = name.split(' ');
     const found = groups.get(first) ?? [];
     groups.set(first, second === undefined ? found : [...found, second]);
@@ -20,14 +22,14 @@ function words(): Map<string, readonly string[]> {
   return groups;
 }
 
-const optionsOf = ({ options = [] }: CommandRow) => [...options, ...GLOBAL_OPTIONS];
+const optionsOf = ({ options = [] }: CommandShape) => [...options, ...GLOBAL_OPTIONS];
 const longOf = ({ flags }: OptionRow) => /--[a-z-]+/.exec(flags)?.[0] ?? '';
-const takesSandbox = ({ arguments: args = [] }: CommandRow) =>
+const takesSandbox = ({ arguments: args = [] }: CommandShape) =>
   args.some(({ syntax }) => syntax.includes('sandbox'));
 
-function bashScript(): string {
-  const groups = words();
-  const cases = COMMANDS.flatMap((row) => {
+function bashScript(table: Table): string {
+  const groups = words(table);
+  const cases = table.flatMap((row) => {
     const more = takesSandbox(row) ? ` $(${IDS})` : '';
     const valued = optionsOf(row).flatMap((option) =>
       option.words === undefined
@@ -71,14 +73,18 @@ complete -F _dsec dsec
 }
 
 /** The script for bash runs in zsh too. */
-function zshScript(): string {
-  return `autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n${bashScript()}`;
+function zshScript(table: Table): string {
+  const begin = [
+    'autoload -U +X compinit && compinit',
+    'autoload -U +X bashcompinit && bashcompinit',
+  ];
+  return [...begin, bashScript(table)].join('\n');
 }
 
-function fishScript(): string {
+function fishScript(table: Table): string {
   const quoted = (text: string) => `'${text.replace(/['\\\\]/g, '\\$&')}'`;
   const lines = ['# Completion of dsec for fish.', 'complete -c dsec -f'];
-  for (const row of COMMANDS) {
+  for (const row of table) {
     const [first = '', second] = row.name.split(' ');
     const seen =
       second === undefined ? first : `${first}; and __fish_seen_subcommand_from ${second}`;
@@ -98,7 +104,7 @@ function fishScript(): string {
       );
     }
   }
-  for (const [first, second] of words()) {
+  for (const [first, second] of words(table)) {
     if (second.length > 0) lines.push(`complete -c dsec -n __fish_use_subcommand -a ${first}`);
   }
   return `${lines.join('\n')}\n`;

@@ -1,5 +1,6 @@
 import type { StatePaths } from '../config.ts';
 import type { Settings } from './settings.ts';
+import type { CommandShape } from './table.ts';
 
 /** Values of options by their long names in camelCase. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -14,6 +15,8 @@ export interface Invocation {
   readonly settings: Settings;
   readonly paths: StatePaths;
   readonly version: string;
+  /** Every command there is. */
+  readonly table: readonly CommandShape[];
 }
 
 /** The value of an option that takes one. */

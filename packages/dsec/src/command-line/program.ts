@@ -1,17 +1,12 @@
 import { Command } from 'commander';
 import { resolveStatePaths } from '../config.ts';
+import type { CommandRow } from './command-row.ts';
+import { GLOBAL_OPTIONS } from './global-options.ts';
 import type { Flags, Invocation } from './invocation.ts';
 import { COMMANDS, GROUPS } from './rows.ts';
 import { resolveSettings } from './settings.ts';
 import { SETTINGS, type SettingKey, type SettingRow } from './settings-table.ts';
-import type { CommandRow, OptionRow } from './table.ts';
-
-/** Before or after every command. */
-export const GLOBAL_OPTIONS: readonly OptionRow[] = [
-  { flags: '--state <directory>', about: 'where DSec keeps its state', setting: 'state' },
-  { flags: '--config <file>', about: 'the configuration file', setting: 'config' },
-  { flags: '--json', about: 'output for programs: JSON on standard output' },
-];
+import type { OptionRow } from './table.ts';
 
 /** The parser of the whole command line. Nothing has been read or loaded yet. */
 export function buildProgram(version: string): Command {
@@ -82,7 +77,7 @@ function invocationOf(command: Command, row: CommandRow, version: string): Invoc
   const ownCount = (row.arguments ?? []).filter(({ syntax }) => !syntax.includes('...')).length;
   if (row.passThrough === true && args[ownCount] === '--') args.splice(ownCount, 1);
   return {
-    ...{ args, flags, settings, version },
+    ...{ args, flags, settings, version, table: COMMANDS },
     json: flags.json === true,
     paths: resolveStatePaths(settings.state?.value),
   };

@@ -1,4 +1,4 @@
-import type { CommandRow } from './table.ts';
+import type { CommandRow } from './command-row.ts';
 
 const LAYER = { syntax: '<ref>', about: 'kind/name:version; the version may be ^1, ~1.2, latest' };
 

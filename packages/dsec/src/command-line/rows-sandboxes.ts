@@ -1,4 +1,5 @@
-import type { CommandRow, OptionRow } from './table.ts';
+import type { CommandRow } from './command-row.ts';
+import type { OptionRow } from './table.ts';
 import { EVENT_TYPE_WORDS, SANDBOX_STATE_WORDS } from './words.ts';
 
 const URL: OptionRow = {

@@ -1,4 +1,5 @@
-import type { CommandRow, OptionRow } from './table.ts';
+import type { CommandRow } from './command-row.ts';
+import type { OptionRow } from './table.ts';
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 

@@ -1,4 +1,4 @@
-import type { CommandRow } from './table.ts';
+import type { CommandRow } from './command-row.ts';
 
 /** About the command line itself, and beside it. */
 export const TOOL_COMMANDS: readonly CommandRow[] = [

@@ -1,8 +1,8 @@
+import type { CommandRow } from './command-row.ts';
 import { LAYER_COMMANDS } from './rows-layers.ts';
 import { ENVIRONMENT_COMMANDS, KEY_COMMANDS, SANDBOX_COMMANDS } from './rows-sandboxes.ts';
 import { SERVER_COMMANDS } from './rows-server.ts';
 import { TOOL_COMMANDS } from './rows-tools.ts';
-import type { CommandRow } from './table.ts';
 
 /** What the commands of two words have in common. */
 export const GROUPS: Readonly<Record<string, string>> = {

@@ -3,7 +3,6 @@
  * `docs/reference/cli.md` are made of these rows. What a command does is loaded when it is called, so that
  * a short command does not wait for the parts of a long one.
  */
-import type { Invocation } from './invocation.ts';
 import type { SettingKey } from './settings-table.ts';
 
 export interface ArgumentRow {
@@ -25,11 +24,7 @@ export interface OptionRow {
   readonly words?: readonly string[];
 }
 
-export interface CommandModule {
-  run(invocation: Invocation): Promise<void>;
-}
-
-export interface CommandRow {
+export interface CommandShape {
   /** One word, or a group and a word: `layer import`. */
   readonly name: string;
   /** One clause in lower case, without a full stop. */
@@ -42,5 +37,4 @@ export interface CommandRow {
   readonly examples: readonly string[];
   /** What the summary leaves out, as sentences. */
   readonly details?: string;
-  load(): Promise<CommandModule>;
 }
