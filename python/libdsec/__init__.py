@@ -9,12 +9,14 @@
 methods for `async` code. Times that a caller gives are seconds, unless a name says otherwise; sizes are bytes.
 """
 
-from libdsec import errors
+from libdsec import errors, errors_gen
 from libdsec import models_gen as models
 from libdsec._async.client import AsyncClient
 from libdsec._async.command import AsyncCommand
+from libdsec._async.connection import AsyncConnection
 from libdsec._async.files import AsyncFiles
-from libdsec._async.port import AsyncPortStream
+from libdsec._async.layers import AsyncEnvironments, AsyncLayers
+from libdsec._async.platform import AsyncJobs, AsyncKeys
 from libdsec._async.sandbox import AsyncSandbox
 from libdsec._async.session import AsyncSession
 from libdsec._core.attach import OutputChunk
@@ -25,37 +27,47 @@ from libdsec._core.spec import BatchOptions, CreateOptions, SpecOptions
 from libdsec._core.version import VERSION as __version__
 from libdsec._sync_gen.client import Client
 from libdsec._sync_gen.command import Command
+from libdsec._sync_gen.connection import Connection
 from libdsec._sync_gen.files import Files
-from libdsec._sync_gen.port import PortStream
+from libdsec._sync_gen.layers import Environments, Layers
+from libdsec._sync_gen.platform import Jobs, Keys
 from libdsec._sync_gen.sandbox import Sandbox
 from libdsec._sync_gen.session import Session
 from libdsec.errors import CommandFailed, DsecError, Timeout
+from libdsec.errors_gen import *  # noqa: F403
 from libdsec.models_gen import NetworkRule, PtySize, SandboxLimits, Ttl
-from libdsec.report import DSecClient, DSecContainerRunArgs, DSecSandbox
+from libdsec.report import DSecClient, DSecContainerRunArgs
 
 __all__ = [
     "AsyncClient",
     "AsyncCommand",
+    "AsyncConnection",
+    "AsyncEnvironments",
     "AsyncFiles",
-    "AsyncPortStream",
+    "AsyncJobs",
+    "AsyncKeys",
+    "AsyncLayers",
     "AsyncSandbox",
     "AsyncSession",
     "BatchOptions",
     "Client",
     "Command",
     "CommandFailed",
+    "Connection",
     "CreateOptions",
     "DSecClient",
     "DSecContainerRunArgs",
-    "DSecSandbox",
     "DsecError",
+    "Environments",
     "Event",
     "ExecResult",
     "FileInfo",
     "Files",
+    "Jobs",
+    "Keys",
+    "Layers",
     "NetworkRule",
     "OutputChunk",
-    "PortStream",
     "PtySize",
     "Sandbox",
     "SandboxFailure",
@@ -68,3 +80,4 @@ __all__ = [
     "errors",
     "models",
 ]
+__all__ += errors_gen.__all__

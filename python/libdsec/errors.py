@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from libdsec import errors_gen
 from libdsec._core.error import Details, DsecError
 from libdsec.errors_gen import *  # noqa: F403
 from libdsec.errors_gen import ERROR_CLASSES, DeadlineExceededError
@@ -66,5 +67,5 @@ __all__ = [
     "ERROR_CLASSES",
     "Timeout",
     "error_of_body",
-    *(kind.__name__ for kind in ERROR_CLASSES.values()),
 ]
+__all__ += errors_gen.__all__

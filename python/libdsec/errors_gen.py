@@ -285,6 +285,37 @@ class GradeInvalidError(DsecError):
     remedy = "The grading run did not report the expected tests; it is not a score."
 
 
+__all__ = [
+    "AgentLostError",
+    "AlreadyExistsError",
+    "CancelledError",
+    "CommandNotFoundError",
+    "ConflictError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FreezeTimeoutError",
+    "GradeInvalidError",
+    "IdempotencyConflictError",
+    "ImportInvalidError",
+    "ImportLimitError",
+    "InternalError",
+    "InvalidArgumentError",
+    "LayerInvalidError",
+    "NotFoundError",
+    "OutputLostError",
+    "OverloadedError",
+    "PermissionDeniedError",
+    "ProtocolError",
+    "QuotaExceededError",
+    "RateLimitedError",
+    "StateConflictError",
+    "StorageFullError",
+    "TooLargeError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnsupportedError",
+]
+
 ERROR_CLASSES: dict[str, type[DsecError]] = {
     "invalid-argument": InvalidArgumentError,
     "unauthenticated": UnauthenticatedError,

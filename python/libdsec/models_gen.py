@@ -189,7 +189,7 @@ class ExecExitEvent(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    cursor: str = Field(description="Opaque place in a listing or stream.")
+    cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     project: str = Field(
         description="A stored name: a-z, 0-9, dot, underscore, hyphen."
@@ -356,7 +356,7 @@ class LostEvent(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    cursor: str = Field(description="Opaque place in a listing or stream.")
+    cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     type: Literal["lost"]
 
@@ -488,7 +488,7 @@ class SandboxStateEvent(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    cursor: str = Field(description="Opaque place in a listing or stream.")
+    cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     project: str = Field(
         description="A stored name: a-z, 0-9, dot, underscore, hyphen."
@@ -578,7 +578,7 @@ class SessionEndEvent(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    cursor: str = Field(description="Opaque place in a listing or stream.")
+    cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     project: str = Field(
         description="A stored name: a-z, 0-9, dot, underscore, hyphen."
@@ -859,7 +859,7 @@ class EdgeState(BaseModel):
     boot_id: str
     revision: int
     full: bool
-    events: str = Field(description="Opaque place in a listing or stream.")
+    events: str = Field(description="Opaque place in a stream of events.")
     load: EdgeLoad
     backends: list[Literal["fncall", "container", "microvm", "fullvm"]]
     sandboxes: list[EdgeSandbox]

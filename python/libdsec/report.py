@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from libdsec import models_gen as models
 from libdsec._async.client import AsyncClient
 from libdsec._async.sandbox import AsyncSandbox, create_sandbox
-from libdsec._core.result import ExecResult
-from libdsec._core.spec import CreateOptions, milliseconds
-from libdsec.errors import InvalidArgumentError, UnsupportedError
+from libdsec._core.spec import CreateOptions, as_model, milliseconds
+from libdsec.errors import InvalidArgumentError, StateConflictError, UnsupportedError
 
 MIB = 2**20
 LAYER = re.compile(r"(?:(base|workspace|toolkit|diff)/)?([^/:]+):([^/:]+)")
@@ -23,24 +22,16 @@ class DSecContainerRunArgs:
 
     `container_image`: `kind/name:version` is a layer, `name:version` the base of that name, and a plain name an
     environment. `memory_limit_mb`: MiB. `cpu_cores_limit`: processors, also parts of one. `ttl_running_stop`:
-    seconds after which it is stopped. `network_rules`: what it may reach, by name; rules that allow something
-    are not supported yet. `init_user`: who runs its commands.
+    seconds after which it is stopped. `network_rules`: what it may reach, kind to targets, as in
+    `{"domain": ["example.org"]}`; nothing, where empty. `init_user`: who runs its commands.
     """
 
     container_image: str
     memory_limit_mb: int | None = None
     cpu_cores_limit: float | None = None
     ttl_running_stop: float | None = None
-    network_rules: Mapping[str, object] | None = None
+    network_rules: Mapping[str, Sequence[str] | bool] | None = None
     init_user: str | None = None
-
-
-class DSecSandbox(AsyncSandbox):
-    """A sandbox with the report's name for running a command."""
-
-    async def run_shell(self, command: str, *, timeout: float | None = None) -> ExecResult:
-        """Runs a text in `/bin/sh -c`. `timeout`: seconds of running time."""
-        return await self.exec(command, timeout=timeout)
 
 
 class DSecClient:
@@ -50,10 +41,10 @@ class DSecClient:
         self._arguments = (url, api_key)
         self._client: AsyncClient | None = None
 
-    async def open(self) -> None:
-        """Finds the server and asks whether it answers."""
+    async def open(self) -> DSecClient:
+        """Finds the server and asks whether it answers; returns itself."""
         if self._client is not None:
-            return
+            return self
         client = AsyncClient(*self._arguments)
         try:
             await client.version()
@@ -61,6 +52,7 @@ class DSecClient:
             await client.close()
             raise
         self._client = client
+        return self
 
     async def close(self) -> None:
         """Closes every connection; sandboxes run on."""
@@ -69,42 +61,53 @@ class DSecClient:
             await client.close()
 
     async def __aenter__(self) -> DSecClient:
-        await self.open()
-        return self
+        return await self.open()
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def run_container(
         self, args: DSecContainerRunArgs, timeout: float | None = None
-    ) -> DSecSandbox:
+    ) -> AsyncSandbox:
         """Makes a sandbox and waits until it is ready. `timeout`: seconds."""
         if self._client is None:
-            raise InvalidArgumentError("the client is not open: await client.open() first")
+            raise StateConflictError("the client is not open: await client.open() first")
         environment, options = container_options(args)
         options["timeout"] = timeout
         transport = self._client._transport
-        return DSecSandbox(transport, await create_sandbox(transport, environment, options))
+        return AsyncSandbox(transport, await create_sandbox(transport, environment, options))
 
 
 def container_options(args: DSecContainerRunArgs) -> tuple[str | None, CreateOptions]:
     """The same in the terms of `AsyncClient.create`."""
-    allowed = [name for name, rule in (args.network_rules or {}).items() if rule]
-    if allowed:
-        raise UnsupportedError(
-            f"sandboxes cannot reach {', '.join(allowed)}: network rules do not exist yet",
-            details={"field": "network_rules"},
-        )
     environment, layers = image_parts(args.container_image)
     cores, memory, ttl = args.cpu_cores_limit, args.memory_limit_mb, args.ttl_running_stop
     limits = models.SandboxLimits(
         cpu_millicores=None if cores is None else round(cores * 1000),
         memory_bytes=None if memory is None else memory * MIB,
     )
-    options = CreateOptions(limits=limits, user=args.init_user, layers=layers)
+    options = CreateOptions(
+        backend="container",
+        layers=layers,
+        limits=limits,
+        network=[*network_rules(args.network_rules or {})] or None,
+        user=args.init_user,
+    )
     if ttl is not None:
         options["ttl"] = models.Ttl(lifetime_ms=milliseconds(ttl))
     return environment, options
+
+
+def network_rules(rules: Mapping[str, Sequence[str] | bool]) -> Iterator[models.NetworkRule]:
+    """A rule for each target. Rules without targets allow nothing, or what no rule can say."""
+    for kind, targets in rules.items():
+        if targets is True:
+            raise UnsupportedError(
+                f"a network rule names what may be reached: {kind!r} does not",
+                details={"field": "network_rules"},
+            )
+        for target in targets or ():
+            yield as_model(models.NetworkRule, {"kind": kind, "target": target})
 
 
 def image_parts(image: str) -> tuple[str | None, list[str] | None]:

@@ -138,13 +138,14 @@ def test_arguments_of_the_report() -> None:
         memory_limit_mb=4096,
         cpu_cores_limit=4,
         ttl_running_stop=300,
-        network_rules={"pypi": False},
+        network_rules={"domain": ["example.org"], "service": False},
         init_user="root",
     )
     environment, options = container_options(args)
     assert environment is None and options["layers"] == ["base/a:1.0.0"] and options["user"] == "root"
     assert options["limits"] == libdsec.SandboxLimits(memory_bytes=4096 * 2**20, cpu_millicores=4000)
     assert options["ttl"] == libdsec.Ttl(lifetime_ms=300_000)
+    assert options["network"] == [libdsec.NetworkRule(kind="domain", target="example.org")]
     with pytest.raises(errors.UnsupportedError, match="pypi"):
         container_options(DSecContainerRunArgs(container_image="a", network_rules={"pypi": True}))
 

@@ -16,6 +16,7 @@ from libdsec import errors
 from shapes import BOX_PATH
 
 CONTENT = f"{BOX_PATH}/files/content"
+STAT = f"{BOX_PATH}/files/stat"
 FILES = f"{BOX_PATH}/files"
 
 
@@ -43,21 +44,34 @@ def serve(data: bytes, piece: int | None = None) -> Any:
 
 
 def test_a_file_is_read_over_lost_connections(box: Any, server: FakeServer) -> None:
-    data = os.urandom(300_000)
-    server.on("GET", CONTENT, serve(data, 100_000), hang_up, serve(data, 50_000), serve(data))
+    data = os.urandom(2_000_000)
+    server.on("GET", CONTENT, serve(data, 900_000), hang_up, serve(data, 50_000), serve(data))
+    server.on("GET", STAT, give(entry()))
     assert box.files.read("/f") == data
     offsets = [one.query["offset"][0] for one in server.to("GET", CONTENT)]
-    assert offsets == ["0", "100000", "100000", "150000"]
+    assert offsets == ["0", "900000", "900000", "950000"]
+
+
+def test_a_small_file_is_read_as_a_whole(box: Any, server: FakeServer) -> None:
+    server.on("GET", CONTENT, serve(b"old", 2), hang_up, serve(b"newer"))
+    assert box.files.read("/f") == b"newer"
+    server.on("GET", CONTENT, serve(b""))
+    assert box.files.read("/f") == b""
 
 
 def test_a_stretch_of_a_file(box: Any, server: FakeServer) -> None:
-    server.on("GET", CONTENT, serve(b"0123456789", 2), serve(b"0123456789"))
+    server.on("GET", CONTENT, serve(b"0123456789"))
     assert b"".join(box.files.stream("/f", offset=3, length=4)) == b"3456"
-    assert server.to("GET", CONTENT)[1].query["lengthBytes"] == ["2"]
+    data = os.urandom(4_000_000)
+    server.on("GET", CONTENT, serve(data, 500_000), serve(data))
+    server.on("GET", STAT, give(entry()))
+    assert box.files.read("/f", offset=1_000_000, length=2_000_000) == data[1_000_000:3_000_000]
+    assert server.requests[-2].query["lengthBytes"] == ["1500000"]
 
 
 def test_a_file_that_changes_meanwhile_is_not_mixed(box: Any, server: FakeServer) -> None:
-    server.on("GET", CONTENT, serve(b"a" * 100, 50), serve(b"b" * 101))
+    server.on("GET", CONTENT, serve(b"a" * 2**21, 500), serve(b"b" * 2**21))
+    server.on("GET", STAT, give(entry()), give(entry(mtimeNanoseconds=7)))
     with pytest.raises(errors.ConflictError):
         box.files.read("/f")
 
@@ -73,7 +87,7 @@ def test_a_file_that_changes_meanwhile_is_not_mixed(box: Any, server: FakeServer
     ],
 )
 def test_any_bytes_are_a_name(box: Any, server: FakeServer, path: Any, query: Any) -> None:
-    server.on("GET", CONTENT, lambda exchange: exchange.bytes(b"x"))
+    server.on("GET", CONTENT, serve(b"x"))
     assert box.files.read_text(path, user="me") == "x"
     assert server.to("GET", CONTENT)[0].query == {**query, "user": ["me"], "offset": ["0"]}
 
@@ -120,13 +134,17 @@ def test_files_of_this_machine(box: Any, server: FakeServer, tmp_path: Path) -> 
     source.write_bytes(data)
     source.chmod(0o755)
     server.on("PUT", CONTENT, give(entry()))
-    box.files.upload(source, "/f")
+    sizes: list[int] = []
+    box.files.upload(source, "/f", on_progress=sizes.append)
+    assert sizes == [262_144, 524_288, 600_000]
     (sent,) = server.to("PUT", CONTENT)
     assert sent.body == data and sent.query["mode"] == [str(0o755)]
 
+    seen: list[int] = []
     server.on("GET", CONTENT, serve(data, 400_000), serve(data))
     target = tmp_path / "target"
-    assert box.files.download("/f", target) == len(data)
+    assert box.files.download("/f", target, on_progress=seen.append) == len(data)
+    assert seen[-1] == len(data)
     assert target.read_bytes() == data
     server.on("GET", CONTENT, refuse("permission-denied", 403))
     with pytest.raises(errors.PermissionDeniedError):
@@ -140,7 +158,7 @@ def test_what_a_directory_holds(box: Any, server: FakeServer) -> None:
     first, second = box.files.list("/")
     assert (first.name, first.name_bytes, first.is_directory, first.mtime) == ("a", b"a", False, 5.5)
     assert (second.name_bytes, second.is_directory) == (b"\xff", True)
-    assert server.to("GET", FILES)[1].query == {"path": ["/"], "cursor": ["next"]}
+    assert server.to("GET", FILES)[1].query == {"path": ["/"], "limit": ["500"], "cursor": ["next"]}
 
 
 def test_small_changes(box: Any, server: FakeServer) -> None:

@@ -102,10 +102,12 @@ def test_listings_go_through_their_pages(client: Any, server: FakeServer) -> Non
     found = client.list(state=["running", "paused"], job="j", label={"a": "b", "c": "d"})
     assert [box.id for box in found] == [box_id(at) for at in range(4)]
     first, _, second = server.to("GET", "/v1/sandboxes")
-    assert first.query == {"state": ["running", "paused"], "job": ["j"], "label": ["a=b", "c=d"]}
+    filters = {"state": ["running", "paused"], "job": ["j"], "label": ["a=b", "c=d"]}
+    assert first.query == {**filters, "limit": ["500"]}
     assert second.query == {**first.query, "cursor": ["x"]}
     server.on("GET", "/v1/sandboxes", page(0, "x"), page(2, "y"))
-    assert len(list(client.list(state="running", limit=3))) == 3
+    assert len(list(client.list(limit=3, page_size=2))) == 3
+    assert [one.query for one in server.requests[-2:]] == [{"limit": ["2"]}, {"limit": ["1"], "cursor": ["x"]}]
     assert list(client.list(limit=0)) == []
 
 
@@ -143,12 +145,12 @@ def test_the_life_of_a_sandbox(box: Any, server: FakeServer) -> None:
     server.on("PUT", f"{BOX_PATH}/ttl", give(sandbox(revision=4)))
     assert box.pause().state == box.state == "paused"
     assert box.resume().state == "running"
-    assert box.renew({"idle_ms": 1000}).revision == 4
+    assert box.renew({"idle_ms": 1000}).info.revision == 4
     assert server.requests[-1].json == {"idleMs": 1000}
     waiting = give(sandbox(revision=5))
-    server.on("GET", BOX_PATH, waiting, hang_up, give(sandbox(state="stopped", endReason="ttl")))
-    assert box.wait().end_reason == "ttl"
-    assert [one.query.get("afterRevision") for one in server.to("GET", BOX_PATH)[-3:]] == [["4"], ["5"], ["5"]]
+    server.on("GET", BOX_PATH, waiting, waiting, hang_up, give(sandbox(state="stopped", endReason="ttl")))
+    assert box.wait().info.end_reason == "ttl"
+    assert [one.query.get("afterRevision") for one in server.to("GET", BOX_PATH)[-4:]] == [None, ["5"], ["5"], ["5"]]
     with pytest.raises(errors.StateConflictError, match="ttl"):
         box.wait("running")
 
@@ -158,8 +160,7 @@ def test_waiting_for_a_sandbox(box: Any, server: FakeServer) -> None:
     with pytest.raises(Timeout):
         box.wait("ended", timeout=0.05)
     server.on("GET", BOX_PATH, give(sandbox(state="failed", endReason="oom", error=NO_ROOM)))
-    box.refresh()
-    with pytest.raises(errors.OverloadedError):
+    with pytest.raises(errors.StateConflictError, match="no room"):
         box.wait("running")
 
 
@@ -225,7 +226,7 @@ def test_environments_keys_and_jobs(client: Any, server: FakeServer) -> None:
     server.on("POST", "/v1/keys", give({"key": key, "secret": KEY}, 201))
     server.on("GET", "/v1/keys", give({"keys": [key]}))
     server.on("DELETE", f"/v1/keys/{key['id']}", lambda exchange: exchange.empty())
-    assert client.keys.create("k", ["exec"], lifetime=1.5).secret == KEY
+    assert client.keys.create("k", ["exec"], lifetime_ms=1500).secret == KEY
     assert server.requests[-1].json == {"name": "k", "scopes": ["exec"], "lifetimeMs": 1500}
     assert [one.id for one in client.keys.list()] == [key["id"]]
     client.keys.revoke(str(key["id"]))

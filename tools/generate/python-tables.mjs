@@ -24,6 +24,13 @@ from libdsec._core.error import DsecError
 
 ${classes.join('\n\n')}
 
+__all__ = [
+${rows
+  .map(([name]) => `    "${name}",`)
+  .sort()
+  .join('\n')}
+]
+
 ERROR_CLASSES: dict[str, type[DsecError]] = {
 ${rows.map(([name, code]) => `    "${code}": ${name},`).join('\n')}
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import BinaryIO, cast
 
 from libdsec._core import async_io
@@ -13,12 +13,14 @@ from libdsec._core.result import pieces
 PIECE_BYTES = 256 * 1024
 
 Data = bytes | str | BinaryIO | Iterable[bytes] | AsyncIterable[bytes]
+OnProgress = Callable[[int], None]
 
 
 class AsyncBody:
     """Bytes of any number. `length`: how many, where that is known."""
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Data, on_progress: OnProgress | None = None) -> None:
+        self._on_progress = on_progress
         self._file: BinaryIO | None = None
         self._items: Iterable[bytes] | AsyncIterable[bytes] = ()
         self._start = 0
@@ -66,6 +68,7 @@ class AsyncBody:
         if self.length is not None:
             file.seek(self._start)
         left = self.length
+        sent = 0
         while left is None or left > 0:
             self._is_used = True
             size = PIECE_BYTES if left is None else min(PIECE_BYTES, left)
@@ -74,3 +77,6 @@ class AsyncBody:
                 return
             left = None if left is None else left - len(piece)
             yield piece
+            sent += len(piece)
+            if self._on_progress is not None:
+                self._on_progress(sent)

@@ -53,10 +53,10 @@ class AsyncCommand:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.info.state}>"
 
-    async def refresh(self) -> models.Exec:
-        """Asks how it is now."""
+    async def refresh(self) -> AsyncCommand:
+        """Asks how it is now; returns itself."""
         self.info = await self._transport.call(models.Exec, self._request(routes.GET_EXEC))
-        return self.info
+        return self
 
     async def wait(
         self, timeout: float | None = None, *, max_output_bytes: int = OUTPUT_BYTES_MAX
@@ -69,14 +69,16 @@ class AsyncCommand:
         await self._wait_for_end(Deadline(timeout))
         return await self._result(max_output_bytes)
 
-    async def stream(self) -> AsyncIterator[OutputChunk]:
-        """Its output from the beginning to its end, both streams, as it comes.
+    async def stream(
+        self, *, stdout_offset: int = 0, stderr_offset: int = 0, skip_lost: bool = False
+    ) -> AsyncIterator[OutputChunk]:
+        """Its output from the beginning (or from offsets on) to its end, both streams, as it comes.
 
-        Takes as much memory for any amount of output: the command waits for a reader that is slow. A lost
-        connection is made anew where it was lost. Output that is no longer kept is left out, which shows in
-        the offsets. Raises as `wait` does; the end itself is then in `info`.
+        Takes as much memory for any amount of output. A lost connection is made anew where it was lost. Raises
+        `OutputLostError` where output is no longer kept, or with `skip_lost` goes on behind that, which the
+        offsets tell. How the command ended is then in `info`.
         """
-        output = OutputAttachment()
+        output = OutputAttachment(stdout_offset, stderr_offset, skip_lost=skip_lost)
         backoff = Backoff(Deadline(None))
         while output.end is None:
             try:

@@ -12,7 +12,7 @@ from libdsec import routes_gen as routes
 from libdsec._async.body import AsyncBody
 from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
-from libdsec._core.request import Request, build_request
+from libdsec._core.request import Request, Value, build_request
 from libdsec._core.retry import Backoff, Deadline
 from libdsec.errors import DsecError, UnavailableError, error_of_body
 
@@ -74,15 +74,17 @@ class AsyncLayers:
                     on_progress(event)
         raise UnavailableError("the import ended without a result")
 
-    async def list(self) -> AsyncIterator[models.Layer]:
-        """All layers, by their ids."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_LAYERS, query={"cursor": cursor})
-
-        async for page in self._transport.pages(models.LayerPage, request_of):
-            for layer in page.layers:
-                yield layer
+    def list(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> AsyncIterator[models.Layer]:
+        """All layers, by their ids. `limit`: the most; `page_size`: asked for at a time."""
+        return self._transport.items(
+            models.LayerPage,
+            lambda page: build_request(routes.LIST_LAYERS, query=page),
+            lambda page: page.layers,
+            limit,
+            page_size,
+        )
 
     async def get(self, layer_id: str) -> models.Layer:
         """A layer by its id."""
@@ -100,18 +102,23 @@ class AsyncLayers:
         """Removes a layer that nothing refers to; `ConflictError` or `StateConflictError` for others."""
         await self._transport.run(build_request(routes.REMOVE_LAYER, {"layerId": layer_id}))
 
-    async def refs(
-        self, *, kind: LayerKind | None = None, name: str | None = None
+    def refs(
+        self,
+        *,
+        kind: LayerKind | None = None,
+        name: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
     ) -> AsyncIterator[models.LayerRef]:
-        """The names of layers, and what they mean."""
-
-        def request_of(cursor: str | None) -> Request:
-            query = {"kind": kind, "name": name, "cursor": cursor}
-            return build_request(routes.LIST_LAYER_REFS, query=query)
-
-        async for page in self._transport.pages(models.LayerRefPage, request_of):
-            for ref in page.refs:
-                yield ref
+        """The names of layers, and what they mean. `limit`, `page_size`: as for `list`."""
+        filters: dict[str, Value] = {"kind": kind, "name": name}
+        return self._transport.items(
+            models.LayerRefPage,
+            lambda page: build_request(routes.LIST_LAYER_REFS, query={**filters, **page}),
+            lambda page: page.refs,
+            limit,
+            page_size,
+        )
 
     async def resolve(self, selector: str) -> models.LayerRef:
         """What a name, floating or not, means now."""
@@ -137,15 +144,17 @@ class AsyncEnvironments:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def list(self) -> AsyncIterator[models.Environment]:
-        """All environments, by name."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_ENVIRONMENTS, query={"cursor": cursor})
-
-        async for page in self._transport.pages(models.EnvironmentPage, request_of):
-            for environment in page.environments:
-                yield environment
+    def list(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> AsyncIterator[models.Environment]:
+        """All environments, by name. `limit`: the most; `page_size`: asked for at a time."""
+        return self._transport.items(
+            models.EnvironmentPage,
+            lambda page: build_request(routes.LIST_ENVIRONMENTS, query=page),
+            lambda page: page.environments,
+            limit,
+            page_size,
+        )
 
     async def get(self, name: str) -> models.Environment:
         """An environment by its name."""

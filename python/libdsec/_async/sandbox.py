@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 from typing_extensions import Unpack
@@ -13,13 +13,13 @@ from typing_extensions import Unpack
 from libdsec import models_gen as models
 from libdsec import routes_gen as routes
 from libdsec._async.command import WAIT_S, AsyncCommand, run_command, start_command
+from libdsec._async.connection import AsyncConnection
 from libdsec._async.files import AsyncFiles
-from libdsec._async.port import AsyncPortStream
 from libdsec._async.session import AsyncSession, open_session
 from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
 from libdsec._core.config import find_server
-from libdsec._core.request import Request, build_request, new_key
+from libdsec._core.request import build_request, new_key
 from libdsec._core.result import ExecResult, SandboxFailure
 from libdsec._core.route import Route
 from libdsec._core.retry import Backoff, Deadline
@@ -32,6 +32,9 @@ from libdsec._core.spec import (
     spec_fields,
 )
 from libdsec.errors import DsecError, NotFoundError, StateConflictError, UnavailableError, error_of_body
+
+if TYPE_CHECKING:
+    from libdsec._async.client import AsyncClient
 
 TIMEOUT_S = 60.0
 
@@ -57,14 +60,17 @@ class AsyncSandbox:
         cls,
         environment: str | None = None,
         *,
+        client: AsyncClient | None = None,
         url: str | None = None,
         api_key: str | None = None,
         **options: Unpack[CreateOptions],
     ) -> AsyncSandbox:
-        """Makes a sandbox with a client of its own, which is closed with the context.
+        """Makes a sandbox as `AsyncClient.create` does: with a client that is given, or one of its own.
 
-        As `AsyncClient` finds its server and `AsyncClient.create` makes one.
+        Its own finds its server as `AsyncClient` does, and is closed with the context.
         """
+        if client is not None:
+            return cls(client._transport, await create_sandbox(client._transport, environment, options))
         transport = AsyncTransport(find_server(url, api_key), TIMEOUT_S)
         try:
             info = await create_sandbox(transport, environment, options)
@@ -107,33 +113,30 @@ class AsyncSandbox:
             if self._owns_transport:
                 await self._transport.close()
 
-    async def refresh(self) -> models.Sandbox:
-        """Asks how it is now."""
+    async def refresh(self) -> AsyncSandbox:
+        """Asks how it is now; returns itself, as everything that changes it does."""
         return await self._update(routes.GET_SANDBOX)
 
     async def wait(
         self, state: Literal["running", "ended"] = "ended", timeout: float | None = None
-    ) -> models.Sandbox:
-        """Waits until it runs, or has ended. `timeout`: seconds; then `Timeout`.
+    ) -> AsyncSandbox:
+        """Waits until it runs, or has ended; returns itself. `timeout`: seconds; then `Timeout`.
 
-        Raises why it ended, or `StateConflictError`, when it should run and will not any more.
+        Raises `StateConflictError`, which says why it ended, when it should run and will not any more.
         """
         deadline = Deadline(timeout)
-        while True:
-            has_ended = self.info.state in ("stopped", "failed")
-            if has_ended or self.info.state == state:
-                break
+        await self.refresh()
+        while self.state != state and not self._has_ended:
+            if deadline.is_over:
+                raise deadline.error()
             wait = deadline.at_most(WAIT_S)
             query = {"afterRevision": self.info.revision, "waitMs": milliseconds(wait)}
             request = build_request(routes.GET_SANDBOX, self._params, query=query)
             self.info = await self._transport.call(models.Sandbox, request, wait=wait + 1)
-            if deadline.is_over and self.info.state not in ("stopped", "failed", state):
-                raise deadline.error()
-        if has_ended and state == "running":
-            if self.info.error is not None:
-                raise error_of_body(self.info.error.model_dump(by_alias=True))
-            raise StateConflictError(f"{self.id} has {self.info.state}: {self.info.end_reason}")
-        return self.info
+        if state == "running" and self._has_ended:
+            why = self.info.end_reason if self.info.error is None else self.info.error.message
+            raise StateConflictError(f"the sandbox {self.id} has ended: {why}")
+        return self
 
     async def exec(
         self,
@@ -171,6 +174,19 @@ class AsyncSandbox:
             max_output_bytes=max_output_bytes,
         )
 
+    async def run_shell(
+        self,
+        command: str,
+        *,
+        timeout: float | None = None,
+        check: bool = False,
+        max_output_bytes: int | None = None,
+    ) -> ExecResult:
+        """The report's name for `exec` of a text."""
+        return await self.exec(
+            command, timeout=timeout, check=check, max_output_bytes=max_output_bytes
+        )
+
     async def start(
         self,
         command: CommandLine,
@@ -201,15 +217,19 @@ class AsyncSandbox:
         started, _ = await start_command(self._transport, self.id, spec, idempotency_key)
         return started
 
-    async def commands(self) -> AsyncIterator[AsyncCommand]:
-        """Its commands, in the order of their start."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_EXECS, self._params, query={"cursor": cursor})
-
-        async for page in self._transport.pages(models.ExecPage, request_of):
-            for info in page.execs:
-                yield AsyncCommand(self._transport, info, stdin_offset=None)
+    def commands(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> AsyncIterator[AsyncCommand]:
+        """Its commands, in the order of their start. `limit`: the most; `page_size`: at a time."""
+        return self._transport.items(
+            models.ExecPage,
+            lambda page: build_request(routes.LIST_EXECS, self._params, query=page),
+            lambda page: [
+                AsyncCommand(self._transport, info, stdin_offset=None) for info in page.execs
+            ],
+            limit,
+            page_size,
+        )
 
     async def command(self, exec_id: str) -> AsyncCommand:
         """A command by its id."""
@@ -234,26 +254,30 @@ class AsyncSandbox:
             self._transport, self.id, shell=argv, cwd=cwd, env=env, user=user
         )
 
-    async def connect(self, port: int) -> AsyncPortStream:
+    async def connect(self, port: int) -> AsyncConnection:
         """A connection to a TCP port that something inside listens on. `UnavailableError` where nothing does."""
         request = build_request(routes.CONNECT_PORT, {**self._params, "port": port})
-        return AsyncPortStream(await self._transport.socket(request, is_bounded=False))
+        return AsyncConnection(await self._transport.socket(request, is_bounded=False))
 
-    async def pause(self) -> models.Sandbox:
+    async def pause(self) -> AsyncSandbox:
         """Freezes it and takes its memory back. The next operation resumes it."""
         return await self._update(routes.PAUSE_SANDBOX)
 
-    async def resume(self) -> models.Sandbox:
+    async def resume(self) -> AsyncSandbox:
         """Lets it run on."""
         return await self._update(routes.RESUME_SANDBOX)
 
-    async def stop(self) -> models.Sandbox:
+    async def stop(self) -> AsyncSandbox:
         """Stops it and removes everything it held. It stays listed for a while as stopped."""
         return await self._update(routes.STOP_SANDBOX)
 
-    async def renew(self, ttl: models.Ttl | Mapping[str, Any]) -> models.Sandbox:
+    async def renew(self, ttl: models.Ttl | Mapping[str, Any]) -> AsyncSandbox:
         """Sets what ends it by itself: `idle_ms`, `lifetime_ms`, `grace_ms`, counted from now on."""
         return await self._update(routes.RENEW_SANDBOX, as_model(models.Ttl, ttl))
+
+    @property
+    def _has_ended(self) -> bool:
+        return self.info.state in ("stopped", "failed")
 
     @property
     def _params(self) -> dict[str, str]:
@@ -261,10 +285,10 @@ class AsyncSandbox:
 
     async def _update(
         self, route: Route, body: BaseModel | None = None
-    ) -> models.Sandbox:
+    ) -> AsyncSandbox:
         request = build_request(route, self._params, body=body)
         self.info = await self._transport.call(models.Sandbox, request)
-        return self.info
+        return self
 
 
 async def create_sandbox(

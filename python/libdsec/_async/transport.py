@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from libdsec._core import async_io
 from libdsec._core.config import Server
 from libdsec._core.faults import error_of_http, error_of_response, error_of_socket
 from libdsec._core.lines import Lines
-from libdsec._core.request import Request
+from libdsec._core.request import Request, Value
 from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.version import USER_AGENT
 from libdsec.errors import DsecError, ProtocolError
@@ -26,6 +27,7 @@ CONNECT_S = 10.0
 # A server that is there says something at least every 15 seconds where it has to.
 STALL_S = 60.0
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=256, keepalive_expiry=30)
+PAGE_SIZE = 500
 # More than a window of both outputs: a connection that is read slowly still answers pings.
 SOCKET_MESSAGES_MAX = 64
 
@@ -128,18 +130,12 @@ class AsyncTransport:
         deadline: Deadline,
         request_at: Callable[[int], Request],
         offset: int,
-        check: Callable[[httpx.Response], None] | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """The bytes of an answer from an offset on; after a lost connection it is asked for the rest.
-
-        `check` looks at the head of each answer.
-        """
+        """The bytes of an answer from an offset on; after a lost connection it is asked for the rest."""
         backoff = Backoff(deadline)
         while True:
             try:
                 async with self.open(request_at(offset), deadline) as response:
-                    if check is not None:
-                        check(response)
                     async for data in response.aiter_raw():
                         offset += len(data)
                         backoff.reset()
@@ -148,14 +144,26 @@ class AsyncTransport:
             except DsecError as error:
                 await async_io.sleep(backoff.after(error))
 
-    async def pages(
-        self, model: type[M], request_of: Callable[[str | None], Request]
-    ) -> AsyncGenerator[M, None]:
-        """Every page of a listing; a request is made for each cursor, `None` for the first."""
+    async def items(
+        self,
+        model: type[M],
+        request_of: Callable[[dict[str, Value]], Request],
+        items_in: Callable[[M], Sequence[T]],
+        limit: int | None,
+        page_size: int | None,
+    ) -> AsyncGenerator[T, None]:
+        """What a listing holds, page by page as it is taken.
+
+        `request_of`: the request for a page, from the part of its query that says which. `limit`: of all.
+        """
+        left = sys.maxsize if limit is None else limit
         cursor: str | None = None
-        while True:
-            page = await self.call(model, request_of(cursor))
-            yield page
+        while left > 0:
+            size = min(left, PAGE_SIZE if page_size is None else page_size)
+            page = await self.call(model, request_of({"limit": size, "cursor": cursor}))
+            for item in items_in(page)[:left]:
+                yield item
+                left -= 1
             cursor = getattr(page, "cursor", None)
             if cursor is None:
                 return

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from libdsec import models_gen as models
 from libdsec._core.spec import OutputStream
-from libdsec.errors import ProtocolError, error_of_body
+from libdsec.errors import OutputLostError, ProtocolError, error_of_body
 
 ACK_EVERY_BYTES = 256 * 1024
 HEADER = struct.Struct("<BQ")
@@ -26,9 +26,10 @@ class OutputChunk(NamedTuple):
 class OutputAttachment:
     """Takes the messages of one connection after the other, and knows where the next one goes on."""
 
-    def __init__(self) -> None:
-        self._offsets: dict[str, int] = {"stdout": 0, "stderr": 0}
+    def __init__(self, stdout: int = 0, stderr: int = 0, *, skip_lost: bool = False) -> None:
+        self._offsets: dict[str, int] = {"stdout": stdout, "stderr": stderr}
         self._acked = dict(self._offsets)
+        self._skip_lost = skip_lost
         self.end: models.Exec | None = None
 
     def query(self) -> dict[str, int]:
@@ -63,7 +64,7 @@ class OutputAttachment:
         value = json.loads(text)
         match value.get("type"):
             case "gap":
-                self._offsets[value["channel"]] = value["nextOffset"]
+                self._skip(value["channel"], value["offset"], value["nextOffset"])
             case "exit":
                 self.end = models.Exec.model_validate(value["exec"])
             case "error":
@@ -71,3 +72,10 @@ class OutputAttachment:
             case _:
                 # Of interest to those who write; and what a newer server may say.
                 pass
+
+    def _skip(self, stream: str, offset: int, next_offset: int) -> None:
+        if not self._skip_lost:
+            raise OutputLostError(
+                f"{stream} from {offset} to {next_offset} is not kept", details={"offset": next_offset}
+            )
+        self._offsets[stream] = next_offset

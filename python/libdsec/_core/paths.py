@@ -41,6 +41,13 @@ class FileInfo(models.FileEntry):
     def is_directory(self) -> bool:
         return self.kind == "directory"
 
+    def is_same_file(self, other: FileInfo) -> bool:
+        """Whether nothing shows that its content was changed."""
+        return self._content_marks() == other._content_marks()
+
+    def _content_marks(self) -> tuple[int, int, int]:
+        return self.size_bytes, self.mtime_seconds, self.mtime_nanoseconds
+
     @property
     def mtime(self) -> float:
         """Seconds since the Unix epoch."""

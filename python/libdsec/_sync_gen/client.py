@@ -21,13 +21,11 @@ from libdsec._core import sync_io
 from libdsec._core.config import find_server
 from libdsec._core.event import Event, EventType, event_of
 from libdsec._core.lines import ServerEvents
-from libdsec._core.request import Request, Value, build_request
+from libdsec._core.request import Value, build_request
 from libdsec._core.result import SandboxFailure
 from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.spec import BatchOptions, CreateOptions, SandboxState
 from libdsec.errors import DsecError, UnavailableError
-
-PAGE_MAX = 1000
 
 
 class Client:
@@ -133,34 +131,25 @@ class Client:
     def list(
         self,
         *,
-        state: SandboxState | Sequence[SandboxState] | None = None,
+        state: Sequence[SandboxState] | None = None,
         job: str | None = None,
         label: Mapping[str, str] | None = None,
         limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[Sandbox]:
-        """Sandboxes in the order of their creation, of one or several states, with a job and all labels given.
+        """Sandboxes in the order of their creation: in one of the states, of the job, with all labels given.
 
-        `limit`: how many at most.
+        `limit`: the most that come. `page_size`: how many are asked for at a time.
         """
-        query: dict[str, Value] = {
-            "state": [state] if isinstance(state, str) else state,
-            "job": job,
-            "label": [f"{name}={value}" for name, value in (label or {}).items()],
-            "limit": None if limit is None else min(max(limit, 1), PAGE_MAX),
-        }
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_SANDBOXES, query={**query, "cursor": cursor})
-
-        left = PAGE_MAX**4 if limit is None else limit
-        if left <= 0:
-            return
-        for page in self._transport.pages(models.SandboxPage, request_of):
-            for info in page.sandboxes[:left]:
-                yield Sandbox(self._transport, info)
-            left -= len(page.sandboxes)
-            if left <= 0:
-                return
+        labels = [f"{name}={value}" for name, value in (label or {}).items()]
+        filters: dict[str, Value] = {"state": state, "job": job, "label": labels}
+        return self._transport.items(
+            models.SandboxPage,
+            lambda page: build_request(routes.LIST_SANDBOXES, query={**filters, **page}),
+            lambda page: [Sandbox(self._transport, info) for info in page.sandboxes],
+            limit,
+            page_size,
+        )
 
     def events(
         self,

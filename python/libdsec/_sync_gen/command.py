@@ -55,10 +55,10 @@ class Command:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.info.state}>"
 
-    def refresh(self) -> models.Exec:
-        """Asks how it is now."""
+    def refresh(self) -> Command:
+        """Asks how it is now; returns itself."""
         self.info = self._transport.call(models.Exec, self._request(routes.GET_EXEC))
-        return self.info
+        return self
 
     def wait(
         self, timeout: float | None = None, *, max_output_bytes: int = OUTPUT_BYTES_MAX
@@ -71,14 +71,16 @@ class Command:
         self._wait_for_end(Deadline(timeout))
         return self._result(max_output_bytes)
 
-    def stream(self) -> Iterator[OutputChunk]:
-        """Its output from the beginning to its end, both streams, as it comes.
+    def stream(
+        self, *, stdout_offset: int = 0, stderr_offset: int = 0, skip_lost: bool = False
+    ) -> Iterator[OutputChunk]:
+        """Its output from the beginning (or from offsets on) to its end, both streams, as it comes.
 
-        Takes as much memory for any amount of output: the command waits for a reader that is slow. A lost
-        connection is made anew where it was lost. Output that is no longer kept is left out, which shows in
-        the offsets. Raises as `wait` does; the end itself is then in `info`.
+        Takes as much memory for any amount of output. A lost connection is made anew where it was lost. Raises
+        `OutputLostError` where output is no longer kept, or with `skip_lost` goes on behind that, which the
+        offsets tell. How the command ended is then in `info`.
         """
-        output = OutputAttachment()
+        output = OutputAttachment(stdout_offset, stderr_offset, skip_lost=skip_lost)
         backoff = Backoff(Deadline(None))
         while output.end is None:
             try:

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator, Mapping
 
-import httpx
 from pydantic import BaseModel
 
 from libdsec import models_gen as models
 from libdsec import routes_gen as routes
-from libdsec._sync_gen.body import Body, Data
+from libdsec._sync_gen.body import Body, Data, OnProgress
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
 from libdsec._core.paths import FileInfo, FileInfoPage, PathLike, path_fields, path_query
@@ -22,6 +22,9 @@ from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.route import Route
 from libdsec._core.spec import as_model
 from libdsec.errors import ConflictError, DsecError, NotFoundError
+
+# So much is read as a whole before the first byte is given: it cannot be of two files.
+WHOLE_BYTES = 2**20
 
 
 class Files:
@@ -36,10 +39,17 @@ class Files:
         self._transport = transport
         self._params = {"sandboxId": sandbox}
 
-    def read(self, path: PathLike, *, user: str | None = None) -> bytes:
-        """All of a file."""
-        parts = [data for data in self.stream(path, user=user)]
-        return b"".join(parts)
+    def read(
+        self,
+        path: PathLike,
+        *,
+        offset: int = 0,
+        length: int | None = None,
+        user: str | None = None,
+    ) -> bytes:
+        """All of a file, or a stretch of it."""
+        stream = self.stream(path, offset=offset, length=length, user=user)
+        return b"".join([data for data in stream])
 
     def read_text(self, path: PathLike, *, user: str | None = None) -> str:
         """All of a file, as UTF-8. `UnicodeDecodeError` where it is none."""
@@ -55,22 +65,33 @@ class Files:
     ) -> Iterator[bytes]:
         """The bytes of a file, or of a stretch of it, as they come.
 
-        A lost connection is made anew where it was lost; `ConflictError` where the file has another size by then.
+        A lost connection is made anew where it was lost; `ConflictError` where the file is another by then.
         """
-        sizes: list[str | None] = []
-
-        def request_at(at: int) -> Request:
-            left = None if length is None else offset + length - at
-            query: dict[str, Value] = {**path_query(path), "user": user}
-            return self._request(routes.READ_FILE, {**query, "offset": at, "lengthBytes": left})
-
-        def check(response: httpx.Response) -> None:
-            sizes.append(response.headers.get("dsec-size-bytes"))
-            if sizes[0] != sizes[-1]:
-                raise ConflictError(f"{path!r} has changed while it was read")
-
-        for data in self._transport.resumed(Deadline(None), request_at, offset, check):
-            yield data
+        query: dict[str, Value] = {**path_query(path), "user": user}
+        end = None if length is None else offset + length
+        place = offset
+        known: FileInfo | None = None
+        backoff = Backoff(Deadline(None))
+        while True:
+            part = {"offset": place, "lengthBytes": None if end is None else end - place}
+            request = self._request(routes.READ_FILE, {**query, **part})
+            try:
+                with self._transport.open(request, Deadline(None)) as response:
+                    size = int(response.headers.get("dsec-size-bytes", sys.maxsize))
+                    if known is None and (size if end is None else min(size, end)) - offset <= WHOLE_BYTES:
+                        yield response.read()
+                        return
+                    found = self.stat(path, user=user)
+                    if known is not None and not known.is_same_file(found):
+                        raise ConflictError(f"{path!r} has changed while it was read")
+                    known = found
+                    for data in response.iter_raw():
+                        place += len(data)
+                        backoff.reset()
+                        yield data
+                return
+            except DsecError as error:
+                sync_io.sleep(backoff.after(error))
 
     def write(
         self,
@@ -88,26 +109,8 @@ class Files:
         other. `mode`: permission bits. `exclusive`: `AlreadyExistsError` instead of replacing. What cannot be read
         a second time is not sent again after a lost connection: then `UnavailableError`, and nothing is written.
         """
-        query: dict[str, Value] = {
-            **path_query(path),
-            "user": user,
-            "mode": mode,
-            "createParents": create_parents,
-            "exclusive": exclusive or None,
-        }
-        request = self._request(routes.WRITE_FILE, query)
-        body = Body(data)
-        backoff = Backoff(Deadline(None))
-        while True:
-            try:
-                with self._transport.open(
-                    request, Deadline(None), content=body.open(), headers=body.headers
-                ) as response:
-                    return FileInfo.model_validate_json(response.read())
-            except DsecError as error:
-                if not body.can_be_sent:
-                    raise
-                sync_io.sleep(backoff.after(error))
+        query = self._write_query(path, mode, create_parents, exclusive, user)
+        return self._write(query, Body(data))
 
     def stat(
         self, path: PathLike, *, follow_symlinks: bool = True, user: str | None = None
@@ -125,16 +128,23 @@ class Files:
             return False
         return True
 
-    def list(self, path: PathLike, *, user: str | None = None) -> Iterator[FileInfo]:
-        """The entries of a directory, in its own order."""
-
-        def request_of(cursor: str | None) -> Request:
-            query: dict[str, Value] = {**path_query(path), "user": user, "cursor": cursor}
-            return self._request(routes.LIST_FILES, query)
-
-        for page in self._transport.pages(FileInfoPage, request_of):
-            for entry in page.entries:
-                yield entry
+    def list(
+        self,
+        path: PathLike,
+        *,
+        user: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[FileInfo]:
+        """The entries of a directory, in its own order. `limit`: the most; `page_size`: at a time."""
+        query: dict[str, Value] = {**path_query(path), "user": user}
+        return self._transport.items(
+            FileInfoPage,
+            lambda page: self._request(routes.LIST_FILES, {**query, **page}),
+            lambda page: page.entries,
+            limit,
+            page_size,
+        )
 
     def mkdir(
         self,
@@ -172,17 +182,32 @@ class Files:
         *,
         mode: int | None = None,
         create_parents: bool = True,
+        exclusive: bool = False,
         user: str | None = None,
+        on_progress: OnProgress | None = None,
     ) -> FileInfo:
-        """Copies a file of this machine to the sandbox. `mode`: that of the file, where absent."""
+        """Copies a file of this machine to the sandbox. `mode`: that of the file, where absent.
+
+        `on_progress` is called with the number of bytes that have gone.
+        """
         with sync_io.open_file(local, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode & 0o777 if mode is None else mode
-            return self.write(path, file, mode=mode, create_parents=create_parents, user=user)
+            body = Body(file, on_progress)
+            query = self._write_query(path, mode, create_parents, exclusive, user)
+            return self._write(query, body)
 
     def download(
-        self, path: PathLike, local: str | os.PathLike[str], *, user: str | None = None
+        self,
+        path: PathLike,
+        local: str | os.PathLike[str],
+        *,
+        user: str | None = None,
+        on_progress: OnProgress | None = None,
     ) -> int:
-        """Copies a file of the sandbox to this machine, where it appears when all has come. Returns its size."""
+        """Copies a file of the sandbox to this machine, where it appears when all has come. Returns its size.
+
+        `on_progress` is called with the number of bytes that have come.
+        """
         target = os.fspath(local)
         part = f"{target}.{secrets.token_hex(4)}.part"
         size = 0
@@ -190,12 +215,39 @@ class Files:
             with sync_io.open_file(part, "xb") as file:
                 for data in self.stream(path, user=user):
                     size += sync_io.blocking(file.write, data)
+                    if on_progress is not None:
+                        on_progress(size)
             sync_io.blocking(os.replace, part, target)
         except BaseException:
             if os.path.exists(part):
                 os.unlink(part)
             raise
         return size
+
+    def _write_query(
+        self,
+        path: PathLike,
+        mode: int | None,
+        create_parents: bool,
+        exclusive: bool,
+        user: str | None,
+    ) -> dict[str, Value]:
+        flags = {"createParents": create_parents, "exclusive": exclusive or None}
+        return {**path_query(path), "user": user, "mode": mode, **flags}
+
+    def _write(self, query: dict[str, Value], body: Body) -> FileInfo:
+        request = self._request(routes.WRITE_FILE, query)
+        backoff = Backoff(Deadline(None))
+        while True:
+            try:
+                with self._transport.open(
+                    request, Deadline(None), content=body.open(), headers=body.headers
+                ) as response:
+                    return FileInfo.model_validate_json(response.read())
+            except DsecError as error:
+                if not body.can_be_sent:
+                    raise
+                sync_io.sleep(backoff.after(error))
 
     def _request(
         self,

@@ -14,7 +14,7 @@ from libdsec import routes_gen as routes
 from libdsec._sync_gen.body import Body
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
-from libdsec._core.request import Request, build_request
+from libdsec._core.request import Request, Value, build_request
 from libdsec._core.retry import Backoff, Deadline
 from libdsec.errors import DsecError, UnavailableError, error_of_body
 
@@ -76,15 +76,17 @@ class Layers:
                     on_progress(event)
         raise UnavailableError("the import ended without a result")
 
-    def list(self) -> Iterator[models.Layer]:
-        """All layers, by their ids."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_LAYERS, query={"cursor": cursor})
-
-        for page in self._transport.pages(models.LayerPage, request_of):
-            for layer in page.layers:
-                yield layer
+    def list(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> Iterator[models.Layer]:
+        """All layers, by their ids. `limit`: the most; `page_size`: asked for at a time."""
+        return self._transport.items(
+            models.LayerPage,
+            lambda page: build_request(routes.LIST_LAYERS, query=page),
+            lambda page: page.layers,
+            limit,
+            page_size,
+        )
 
     def get(self, layer_id: str) -> models.Layer:
         """A layer by its id."""
@@ -103,17 +105,22 @@ class Layers:
         self._transport.run(build_request(routes.REMOVE_LAYER, {"layerId": layer_id}))
 
     def refs(
-        self, *, kind: LayerKind | None = None, name: str | None = None
+        self,
+        *,
+        kind: LayerKind | None = None,
+        name: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
     ) -> Iterator[models.LayerRef]:
-        """The names of layers, and what they mean."""
-
-        def request_of(cursor: str | None) -> Request:
-            query = {"kind": kind, "name": name, "cursor": cursor}
-            return build_request(routes.LIST_LAYER_REFS, query=query)
-
-        for page in self._transport.pages(models.LayerRefPage, request_of):
-            for ref in page.refs:
-                yield ref
+        """The names of layers, and what they mean. `limit`, `page_size`: as for `list`."""
+        filters: dict[str, Value] = {"kind": kind, "name": name}
+        return self._transport.items(
+            models.LayerRefPage,
+            lambda page: build_request(routes.LIST_LAYER_REFS, query={**filters, **page}),
+            lambda page: page.refs,
+            limit,
+            page_size,
+        )
 
     def resolve(self, selector: str) -> models.LayerRef:
         """What a name, floating or not, means now."""
@@ -139,15 +146,17 @@ class Environments:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self) -> Iterator[models.Environment]:
-        """All environments, by name."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_ENVIRONMENTS, query={"cursor": cursor})
-
-        for page in self._transport.pages(models.EnvironmentPage, request_of):
-            for environment in page.environments:
-                yield environment
+    def list(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> Iterator[models.Environment]:
+        """All environments, by name. `limit`: the most; `page_size`: asked for at a time."""
+        return self._transport.items(
+            models.EnvironmentPage,
+            lambda page: build_request(routes.LIST_ENVIRONMENTS, query=page),
+            lambda page: page.environments,
+            limit,
+            page_size,
+        )
 
     def get(self, name: str) -> models.Environment:
         """An environment by its name."""

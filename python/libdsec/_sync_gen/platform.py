@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from libdsec import models_gen as models
 from libdsec import routes_gen as routes
 from libdsec._sync_gen.transport import Transport
-from libdsec._core.request import Request, build_request
+from libdsec._core.request import build_request
 from libdsec._core.route import Route
-from libdsec._core.spec import as_model, milliseconds
+from libdsec._core.spec import as_model
 
 
 class Keys:
@@ -25,29 +25,31 @@ class Keys:
         name: str,
         scopes: Sequence[str],
         *,
-        lifetime: float | None = None,
+        lifetime_ms: int | None = None,
         principal: str | None = None,
         project: str | None = None,
     ) -> models.KeyCreated:
         """Creates a key. Its `secret` is told this once.
 
-        `scopes`: what it allows, such as `sandboxes:read`, `exec`. `lifetime`: seconds; without end, where absent.
+        `scopes`: what it allows, such as `sandboxes:read`, `exec`. `lifetime_ms`: without
+        end, where absent.
         """
-        lifetime_ms = None if lifetime is None else milliseconds(lifetime)
         fields = {"name": name, "scopes": [*scopes], "lifetime_ms": lifetime_ms}
         body = as_model(models.KeyCreate, {**fields, "principal": principal, "project": project})
         request = build_request(routes.CREATE_KEY, body=body)
         return self._transport.call(models.KeyCreated, request)
 
-    def list(self) -> Iterator[models.Key]:
-        """All keys, without their secrets."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_KEYS, query={"cursor": cursor})
-
-        for page in self._transport.pages(models.KeyPage, request_of):
-            for key in page.keys:
-                yield key
+    def list(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> Iterator[models.Key]:
+        """All keys, without their secrets. `limit`: the most; `page_size`: asked for at a time."""
+        return self._transport.items(
+            models.KeyPage,
+            lambda page: build_request(routes.LIST_KEYS, query=page),
+            lambda page: page.keys,
+            limit,
+            page_size,
+        )
 
     def revoke(self, key_id: str) -> None:
         """Makes a key invalid at once."""
@@ -60,15 +62,17 @@ class Jobs:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self) -> Iterator[models.Job]:
-        """All jobs, by name."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_JOBS, query={"cursor": cursor})
-
-        for page in self._transport.pages(models.JobPage, request_of):
-            for job in page.jobs:
-                yield job
+    def list(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> Iterator[models.Job]:
+        """All jobs, by name. `limit`: the most; `page_size`: asked for at a time."""
+        return self._transport.items(
+            models.JobPage,
+            lambda page: build_request(routes.LIST_JOBS, query=page),
+            lambda page: page.jobs,
+            limit,
+            page_size,
+        )
 
     def get(self, job: str) -> models.Job:
         """How many sandboxes a job has, by state."""

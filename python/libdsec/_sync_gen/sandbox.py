@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 from typing_extensions import Unpack
@@ -15,13 +15,13 @@ from typing_extensions import Unpack
 from libdsec import models_gen as models
 from libdsec import routes_gen as routes
 from libdsec._sync_gen.command import WAIT_S, Command, run_command, start_command
+from libdsec._sync_gen.connection import Connection
 from libdsec._sync_gen.files import Files
-from libdsec._sync_gen.port import PortStream
 from libdsec._sync_gen.session import Session, open_session
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
 from libdsec._core.config import find_server
-from libdsec._core.request import Request, build_request, new_key
+from libdsec._core.request import build_request, new_key
 from libdsec._core.result import ExecResult, SandboxFailure
 from libdsec._core.route import Route
 from libdsec._core.retry import Backoff, Deadline
@@ -34,6 +34,9 @@ from libdsec._core.spec import (
     spec_fields,
 )
 from libdsec.errors import DsecError, NotFoundError, StateConflictError, UnavailableError, error_of_body
+
+if TYPE_CHECKING:
+    from libdsec._sync_gen.client import Client
 
 TIMEOUT_S = 60.0
 
@@ -59,14 +62,17 @@ class Sandbox:
         cls,
         environment: str | None = None,
         *,
+        client: Client | None = None,
         url: str | None = None,
         api_key: str | None = None,
         **options: Unpack[CreateOptions],
     ) -> Sandbox:
-        """Makes a sandbox with a client of its own, which is closed with the context.
+        """Makes a sandbox as `Client.create` does: with a client that is given, or one of its own.
 
-        As `Client` finds its server and `Client.create` makes one.
+        Its own finds its server as `Client` does, and is closed with the context.
         """
+        if client is not None:
+            return cls(client._transport, create_sandbox(client._transport, environment, options))
         transport = Transport(find_server(url, api_key), TIMEOUT_S)
         try:
             info = create_sandbox(transport, environment, options)
@@ -109,33 +115,30 @@ class Sandbox:
             if self._owns_transport:
                 self._transport.close()
 
-    def refresh(self) -> models.Sandbox:
-        """Asks how it is now."""
+    def refresh(self) -> Sandbox:
+        """Asks how it is now; returns itself, as everything that changes it does."""
         return self._update(routes.GET_SANDBOX)
 
     def wait(
         self, state: Literal["running", "ended"] = "ended", timeout: float | None = None
-    ) -> models.Sandbox:
-        """Waits until it runs, or has ended. `timeout`: seconds; then `Timeout`.
+    ) -> Sandbox:
+        """Waits until it runs, or has ended; returns itself. `timeout`: seconds; then `Timeout`.
 
-        Raises why it ended, or `StateConflictError`, when it should run and will not any more.
+        Raises `StateConflictError`, which says why it ended, when it should run and will not any more.
         """
         deadline = Deadline(timeout)
-        while True:
-            has_ended = self.info.state in ("stopped", "failed")
-            if has_ended or self.info.state == state:
-                break
+        self.refresh()
+        while self.state != state and not self._has_ended:
+            if deadline.is_over:
+                raise deadline.error()
             wait = deadline.at_most(WAIT_S)
             query = {"afterRevision": self.info.revision, "waitMs": milliseconds(wait)}
             request = build_request(routes.GET_SANDBOX, self._params, query=query)
             self.info = self._transport.call(models.Sandbox, request, wait=wait + 1)
-            if deadline.is_over and self.info.state not in ("stopped", "failed", state):
-                raise deadline.error()
-        if has_ended and state == "running":
-            if self.info.error is not None:
-                raise error_of_body(self.info.error.model_dump(by_alias=True))
-            raise StateConflictError(f"{self.id} has {self.info.state}: {self.info.end_reason}")
-        return self.info
+        if state == "running" and self._has_ended:
+            why = self.info.end_reason if self.info.error is None else self.info.error.message
+            raise StateConflictError(f"the sandbox {self.id} has ended: {why}")
+        return self
 
     def exec(
         self,
@@ -173,6 +176,19 @@ class Sandbox:
             max_output_bytes=max_output_bytes,
         )
 
+    def run_shell(
+        self,
+        command: str,
+        *,
+        timeout: float | None = None,
+        check: bool = False,
+        max_output_bytes: int | None = None,
+    ) -> ExecResult:
+        """The report's name for `exec` of a text."""
+        return self.exec(
+            command, timeout=timeout, check=check, max_output_bytes=max_output_bytes
+        )
+
     def start(
         self,
         command: CommandLine,
@@ -203,15 +219,19 @@ class Sandbox:
         started, _ = start_command(self._transport, self.id, spec, idempotency_key)
         return started
 
-    def commands(self) -> Iterator[Command]:
-        """Its commands, in the order of their start."""
-
-        def request_of(cursor: str | None) -> Request:
-            return build_request(routes.LIST_EXECS, self._params, query={"cursor": cursor})
-
-        for page in self._transport.pages(models.ExecPage, request_of):
-            for info in page.execs:
-                yield Command(self._transport, info, stdin_offset=None)
+    def commands(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> Iterator[Command]:
+        """Its commands, in the order of their start. `limit`: the most; `page_size`: at a time."""
+        return self._transport.items(
+            models.ExecPage,
+            lambda page: build_request(routes.LIST_EXECS, self._params, query=page),
+            lambda page: [
+                Command(self._transport, info, stdin_offset=None) for info in page.execs
+            ],
+            limit,
+            page_size,
+        )
 
     def command(self, exec_id: str) -> Command:
         """A command by its id."""
@@ -236,26 +256,30 @@ class Sandbox:
             self._transport, self.id, shell=argv, cwd=cwd, env=env, user=user
         )
 
-    def connect(self, port: int) -> PortStream:
+    def connect(self, port: int) -> Connection:
         """A connection to a TCP port that something inside listens on. `UnavailableError` where nothing does."""
         request = build_request(routes.CONNECT_PORT, {**self._params, "port": port})
-        return PortStream(self._transport.socket(request, is_bounded=False))
+        return Connection(self._transport.socket(request, is_bounded=False))
 
-    def pause(self) -> models.Sandbox:
+    def pause(self) -> Sandbox:
         """Freezes it and takes its memory back. The next operation resumes it."""
         return self._update(routes.PAUSE_SANDBOX)
 
-    def resume(self) -> models.Sandbox:
+    def resume(self) -> Sandbox:
         """Lets it run on."""
         return self._update(routes.RESUME_SANDBOX)
 
-    def stop(self) -> models.Sandbox:
+    def stop(self) -> Sandbox:
         """Stops it and removes everything it held. It stays listed for a while as stopped."""
         return self._update(routes.STOP_SANDBOX)
 
-    def renew(self, ttl: models.Ttl | Mapping[str, Any]) -> models.Sandbox:
+    def renew(self, ttl: models.Ttl | Mapping[str, Any]) -> Sandbox:
         """Sets what ends it by itself: `idle_ms`, `lifetime_ms`, `grace_ms`, counted from now on."""
         return self._update(routes.RENEW_SANDBOX, as_model(models.Ttl, ttl))
+
+    @property
+    def _has_ended(self) -> bool:
+        return self.info.state in ("stopped", "failed")
 
     @property
     def _params(self) -> dict[str, str]:
@@ -263,10 +287,10 @@ class Sandbox:
 
     def _update(
         self, route: Route, body: BaseModel | None = None
-    ) -> models.Sandbox:
+    ) -> Sandbox:
         request = build_request(route, self._params, body=body)
         self.info = self._transport.call(models.Sandbox, request)
-        return self.info
+        return self
 
 
 def create_sandbox(

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Callable
+import sys
+from collections.abc import Generator, Iterator, Callable, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from libdsec._core import sync_io
 from libdsec._core.config import Server
 from libdsec._core.faults import error_of_http, error_of_response, error_of_socket
 from libdsec._core.lines import Lines
-from libdsec._core.request import Request
+from libdsec._core.request import Request, Value
 from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.version import USER_AGENT
 from libdsec.errors import DsecError, ProtocolError
@@ -28,6 +29,7 @@ CONNECT_S = 10.0
 # A server that is there says something at least every 15 seconds where it has to.
 STALL_S = 60.0
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=256, keepalive_expiry=30)
+PAGE_SIZE = 500
 # More than a window of both outputs: a connection that is read slowly still answers pings.
 SOCKET_MESSAGES_MAX = 64
 
@@ -130,18 +132,12 @@ class Transport:
         deadline: Deadline,
         request_at: Callable[[int], Request],
         offset: int,
-        check: Callable[[httpx.Response], None] | None = None,
     ) -> Generator[bytes, None, None]:
-        """The bytes of an answer from an offset on; after a lost connection it is asked for the rest.
-
-        `check` looks at the head of each answer.
-        """
+        """The bytes of an answer from an offset on; after a lost connection it is asked for the rest."""
         backoff = Backoff(deadline)
         while True:
             try:
                 with self.open(request_at(offset), deadline) as response:
-                    if check is not None:
-                        check(response)
                     for data in response.iter_raw():
                         offset += len(data)
                         backoff.reset()
@@ -150,14 +146,26 @@ class Transport:
             except DsecError as error:
                 sync_io.sleep(backoff.after(error))
 
-    def pages(
-        self, model: type[M], request_of: Callable[[str | None], Request]
-    ) -> Generator[M, None, None]:
-        """Every page of a listing; a request is made for each cursor, `None` for the first."""
+    def items(
+        self,
+        model: type[M],
+        request_of: Callable[[dict[str, Value]], Request],
+        items_in: Callable[[M], Sequence[T]],
+        limit: int | None,
+        page_size: int | None,
+    ) -> Generator[T, None, None]:
+        """What a listing holds, page by page as it is taken.
+
+        `request_of`: the request for a page, from the part of its query that says which. `limit`: of all.
+        """
+        left = sys.maxsize if limit is None else limit
         cursor: str | None = None
-        while True:
-            page = self.call(model, request_of(cursor))
-            yield page
+        while left > 0:
+            size = min(left, PAGE_SIZE if page_size is None else page_size)
+            page = self.call(model, request_of({"limit": size, "cursor": cursor}))
+            for item in items_in(page)[:left]:
+                yield item
+                left -= 1
             cursor = getattr(page, "cursor", None)
             if cursor is None:
                 return

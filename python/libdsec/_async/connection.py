@@ -7,19 +7,20 @@ from types import TracebackType
 
 from libdsec._async.transport import AsyncSocket
 from libdsec._core.result import pieces
+from libdsec._core.spec import as_bytes
 from libdsec.errors import ProtocolError
 
 PIECE_BYTES = 64 * 1024
 
 
-class AsyncPortStream:
+class AsyncConnection:
     """Bytes in both directions, each as fast as the other side takes them."""
 
     def __init__(self, socket: AsyncSocket) -> None:
         self._socket = socket
         self._has_ended = False
 
-    async def __aenter__(self) -> AsyncPortStream:
+    async def __aenter__(self) -> AsyncConnection:
         return self
 
     async def __aexit__(
@@ -34,19 +35,19 @@ class AsyncPortStream:
         while data := await self.read():
             yield data
 
-    async def read(self) -> bytes:
-        """The next bytes, as many as come at once; none at the end."""
+    async def read(self) -> bytes | None:
+        """The next bytes, as many as come at once; `None` at the end."""
         if self._has_ended:
-            return b""
+            return None
         message = await self._socket.receive()
         if isinstance(message, str):
             raise ProtocolError("the bytes of a port came as text")
         self._has_ended = not message
-        return message or b""
+        return message or None
 
-    async def write(self, data: bytes) -> None:
-        """Sends all of it."""
-        for piece in pieces(data, PIECE_BYTES):
+    async def write(self, data: bytes | str) -> None:
+        """Sends all of it; text as UTF-8."""
+        for piece in pieces(as_bytes(data), PIECE_BYTES):
             await self._socket.send(piece)
 
     async def end(self) -> None:
