@@ -38,6 +38,7 @@ static const struct {
 	{ "plain", run_plain },
 	{ "ids", run_ids },
 	{ "attributes", run_attributes },
+	{ "scribble", run_scribble },
 };
 
 void report(long value, const char *format, ...)

@@ -42,6 +42,7 @@ int run_spy(int argc, char **argv);
 int run_plant(int argc, char **argv);
 int run_sweep(int argc, char **argv);
 int run_ids(int argc, char **argv);
+int run_scribble(int argc, char **argv);
 int run_attributes(int argc, char **argv);
 int run_dive(int argc, char **argv);
 int run_foreign_abi(int argc, char **argv);

@@ -52,6 +52,40 @@ const RARE_SOCKETS = [
   ...['mctp', 'sctp', 'dccp', 'crypto', 'rdma', 'connector', 'netfilter', 'generic', 'xfrm'],
 ].map((name) => `socket-${name}`);
 
+const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+/** What a sandbox would free itself with, of its own cgroup. */
+const filesOfGroup = (group: string) =>
+  ['cgroup.procs', 'cgroup.freeze', 'cgroup.subtree_control', 'cgroup.max.descendants'].map(
+    (name) => join(group, name),
+  );
+
+const readable = (path: string) => readFileSync(path, 'utf8').replace(/\d+/g, 'n');
+
+/** Files at the top of each hierarchy, by the names that they have on the host. */
+function cgroupRoots(): string[] {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '));
+  const points = mounts
+    .filter(([, , type]) => type?.startsWith('cgroup'))
+    .map(([, path = '']) => path);
+  return points
+    .flatMap((path) => [join(path, 'cgroup.procs'), join(path, 'release_agent')])
+    .filter((path) => existsSync(path));
+}
+
+/** Looks for them by name below `from`, opens them to write, and mounts a hierarchy. Changes nothing. */
+function reachScript(from: string, paths: readonly string[]): string {
+  const open = paths.map((path) => `(: >> ${path}) 2> /dev/null && echo "opened ${path}";`);
+  return (
+    'for name in cgroup.procs release_agent notify_on_release pids.max memory.limit_in_bytes memory.max; do ' +
+    `[ -n "$(find ${from} -name $name 2> /dev/null | head -1)" ] && echo "named $name"; done; ` +
+    `${open.join(' ')} mkdir -p /tmp/own-cgroup; ` +
+    'mount -t cgroup2 none /tmp/own-cgroup 2> /dev/null && echo mounted && umount /tmp/own-cgroup; true'
+  );
+}
+
 export const ESCAPE_ROWS: readonly Row[] = [
   {
     ...{ id: 47, name: 'newns', expected: 'no namespace is made or entered' },
@@ -131,16 +165,18 @@ export const ESCAPE_ROWS: readonly Row[] = [
       expected: 'no cgroup file can be opened, nor a cgroup mounted',
     },
     async check(world) {
-      const control = runHost('sh', '-c', 'find /sys/fs/cgroup -name cgroup.procs | head -3');
-      expect(control).toContain('cgroup.procs');
       await withBox(world, async (box) => {
-        const limits = () => readFileSync(`${box.host.group()}/cgroup.procs`, 'utf8').length;
-        expect(limits()).toBeGreaterThan(0);
-        const { stdout } = await box.run(
-          'find / \\( -name "cgroup.*" -o -name release_agent -o -name "memory.*limit*" ' +
-            '-o -name notify_on_release -o -name "pids.max" \\) 2>/dev/null; ls -A /sys/fs/cgroup',
+        const group = box.host.group();
+        const paths = [...filesOfGroup(group), ...cgroupRoots()];
+        const plain = linesOf(
+          runHost('unshare', '-mpuinC', '--fork', 'sh', '-c', reachScript('/sys/fs', paths)),
         );
-        expect(stdout).toBe('');
+        expect(plain.filter((line) => line.startsWith('named')).length).toBeGreaterThan(0);
+        expect(plain.filter((line) => line.startsWith('opened')).length).toBeGreaterThan(3);
+        expect(plain).toContain('mounted');
+        const before = filesOfGroup(group).map((path) => readable(path));
+        expect((await box.run(reachScript('/', paths))).stdout).toBe('');
+        expect(filesOfGroup(group).map((path) => readable(path))).toEqual(before);
         expect(box.host.mounts().join('\n')).not.toMatch(/ - cgroup2? /);
       });
     },

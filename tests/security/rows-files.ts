@@ -1,5 +1,6 @@
 /** Files, layers and what is left of them. */
 import {
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -104,6 +105,70 @@ async function namesIn({ client }: SecurityWorld, box: Box, path: string): Promi
   return names;
 }
 
+/** A pipe without a writer and a device, as `head` reads them on the host. */
+function readNaively() {
+  const directory = mkdtempSync(join(tmpdir(), 'dsec-naive-'));
+  const fifo = join(directory, 'fifo');
+  try {
+    runHost('mkfifo', fifo);
+    const script = 'timeout 0.5 head -c 1 "$1" > /dev/null; echo $?';
+    const waits = runHost('sh', '-c', script, 'sh', fifo).trim() === '124';
+    const zeros = runHost('sh', '-c', 'head -c 5000000 /dev/zero | wc -c').trim();
+    return { fifo: waits ? 'waits' : 'ends', zeros: zeros === '5000000' ? 'reads on' : zeros };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** How the import of a layer ends that has a file of this owner. */
+async function importOwnedBy({ node }: SecurityWorld, id: number): Promise<string> {
+  const root = mkdtempSync(join(tmpdir(), 'dsec-owned-'));
+  try {
+    writeFileSync(join(root, 'file'), 'x');
+    chownSync(join(root, 'file'), id, id);
+    const store = await createLayerStore(join(node.stateRoot, 'store'));
+    const source = { kind: 'directory', path: root } as const;
+    const named = { kind: 'toolkit', name: `owned-${id}`, version: '1.0.0' } as const;
+    return await codeOf(importLayer({ store, ...named, source }));
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** Imports a toolkit from what `fill` puts into a directory. */
+async function importToolkit(
+  { node }: SecurityWorld,
+  name: string,
+  whiteouts: 'keep' | 'apply',
+  fill: (root: string) => void,
+): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'dsec-toolkit-'));
+  try {
+    fill(root);
+    const store = await createLayerStore(join(node.stateRoot, 'store'));
+    const source = { kind: 'directory', path: root } as const;
+    await importLayer({ store, kind: 'toolkit', name, version: '1.0.0', source, whiteouts });
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** What a sandbox of these layers has at the places that one of them hides. */
+async function seenWith(world: SecurityWorld, layers: readonly string[]): Promise<string> {
+  const request = { layers: [...layers], limits: { diskBytes: 8 * MIB } };
+  const entry = await world.edge.lifecycle.create(request, context());
+  try {
+    const spec = {
+      shell: 'cat /etc/shared /opt/tool /opt/kept 2>/dev/null; find /opt -type c',
+      waitMs: 60_000,
+    };
+    const { stdout } = await world.edge.exec.execs.start(entry, spec, context());
+    return stdout?.text ?? '';
+  } finally {
+    await world.edge.lifecycle.stop(entry, context());
+  }
+}
+
 export const FILE_ROWS: readonly Row[] = [
   {
     ...{ id: 21, name: 'symlink-up', expected: 'files never leave the root of the sandbox' },
@@ -191,9 +256,11 @@ export const FILE_ROWS: readonly Row[] = [
     later: 'pack and restore come with steps D and E',
     check: (world) =>
       withBox(world, async (box) => {
+        // Who opens such a file as any other waits for ever, or reads without end.
+        expect(readNaively()).toEqual({ fifo: 'waits', zeros: 'reads on' });
         await box.run('mkfifo /tmp/fifo; mkdir /tmp/directory; ln -s /dev/zero /tmp/zeros');
-        const control = await box.run('ls -l /tmp/fifo /dev/zero');
-        expect(control.stdout).toMatch(/^p.*fifo$/m);
+        const made = await box.run('ls -l /tmp/fifo /dev/zero');
+        expect(made.stdout).toMatch(/^p.*fifo$/m);
         for (const path of [
           '/tmp/fifo',
           '/tmp/directory',
@@ -256,17 +323,54 @@ export const FILE_ROWS: readonly Row[] = [
   },
   {
     ...{
+      id: 32,
+      name: 'char00-layer',
+      expected: 'devices 0:0 hide only what is below; no device is there; tools above intact',
+    },
+    later: 'the tools of the platform, at /.dsec, come with step E',
+    async check(world) {
+      await importToolkit(world, 'tool', 'apply', (root) => {
+        mkdirSync(join(root, 'opt'));
+        writeFileSync(join(root, 'opt/tool'), 'tool\n');
+        writeFileSync(join(root, 'opt/kept'), 'kept\n');
+      });
+      const hide = (root: string) => {
+        for (const name of ['etc', 'opt']) mkdirSync(join(root, name));
+        for (const path of ['etc/shared', 'opt/tool', 'opt/nothing']) {
+          runHost('mknod', join(root, path), 'c', '0', '0');
+        }
+      };
+      await importToolkit(world, 'hider', 'keep', hide);
+      await importToolkit(world, 'usual', 'apply', hide);
+      const base = 'base/small:1.0.0';
+      const tool = 'toolkit/tool:1.0.0';
+      const all = 'as all have it\ntool\nkept\n';
+      expect(await seenWith(world, [base, tool])).toBe(all);
+      // As toolkits are imported they hide nothing of other layers.
+      expect(await seenWith(world, [base, tool, 'toolkit/usual:1.0.0'])).toBe(all);
+      // One whose marks are kept hides what is below it: and what is above is what it cannot reach.
+      const hider = 'toolkit/hider:1.0.0';
+      expect(await seenWith(world, [base, tool, hider])).toBe('kept\n');
+      expect(await seenWith(world, [base, hider, tool])).toBe('tool\nkept\n');
+    },
+  },
+  {
+    ...{
       id: 44,
       name: 'uid-high',
       expected: 'owners beyond the range are refused; copies of files work',
     },
     check: (world) =>
       withBox(world, async (box) => {
+        // Each of these owners can be given where ids are those of the host.
+        const given = /^(owner|group)-\d+$/;
         await expectRefused(box, {
-          words: ['attributes'],
-          refusals: ['EPERM', 'EOPNOTSUPP', 'EINVAL', 'EACCES'],
-          unproven: ['security.apparmor', 'security.anything', 'system.posix_acl_none'],
+          ...{ words: ['attributes'], items: given, refusals: ['EPERM', 'EINVAL'] },
         });
+        expect(await importOwnedBy(world, 65_534)).toBe('done');
+        for (const id of [65_536, 70_000, 4_294_967_294]) {
+          expect(await importOwnedBy(world, id), `${id}`).toBe('import-invalid');
+        }
         const { stdout } = await box.run(
           'echo more >> /etc/shared && chown 65534 /etc/shared && stat -c %u /etc/shared',
         );

@@ -7,35 +7,11 @@ const NETWORK = 'networks of sandboxes (step D)';
 export const OTHER_ROWS: readonly Row[] = [
   {
     ...{
-      id: 32,
-      name: 'char00-layer',
-      expected: 'whiteouts hide only what is below; tools intact',
-    },
-    shownBy: 'tests/integration/layers-compose.test.ts',
-  },
-  {
-    ...{
       id: 74,
       name: 'frame-abuse',
       expected: 'that sandbox ends as `protocol`; the edge stays bounded',
     },
     shownBy: 'tests/security/hostile-agent.test.ts',
-  },
-  {
-    ...{
-      id: 93,
-      name: 'kill-any',
-      expected: 'whatever is killed: the invariants hold, nothing is left',
-    },
-    shownBy: 'tests/chaos/edge-crash.test.ts',
-  },
-  {
-    ...{
-      id: 100,
-      name: 'frozen-orphan',
-      expected: 'what a killed edge left frozen is thawed or paused',
-    },
-    shownBy: 'tests/chaos/edge-crash.test.ts',
   },
   {
     ...{ id: 10, name: 'grade-conftest', expected: 'the reward of an untouched solution' },

@@ -37,6 +37,8 @@ export const REFUSALS = [
 
 export interface ProbeCheck {
   readonly words: readonly string[];
+  /** Of what the program tries; all of it unless set. */
+  readonly items?: RegExp;
   /** Instead of `REFUSALS`. */
   readonly refusals?: readonly string[];
   /** These may be done: they do no harm. */
@@ -53,10 +55,10 @@ export interface ProbeCheck {
  * of them gets further without.
  */
 export async function expectRefused(box: Box, check: ProbeCheck): Promise<void> {
-  const { words, refusals = REFUSALS, harmless = [], unproven = [] } = check;
+  const { words, items = /./, refusals = REFUSALS, harmless = [], unproven = [] } = check;
   const control = outcomesOf(runPlain(...words));
   const { stdout, stderr, exec } = await box.probe(...words);
-  const outcomes = outcomesOf(stdout);
+  const outcomes = new Map([...outcomesOf(stdout)].filter(([item]) => items.test(item)));
   expect(stderr).toBe('');
   expect(exec.exit).toMatchObject({ exitCode: 0 });
   const allowed = [...outcomes].filter(

@@ -53,6 +53,8 @@ const PROGRAMS = [
   'find',
   'truncate',
   'mknod',
+  'mount',
+  'umount',
 ];
 
 export const LIMITS = {

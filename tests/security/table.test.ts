@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectPoolShared, POOLS } from './pools.ts';
 import { AGENT_ROWS } from './rows-agent.ts';
+import { CRASH_ROWS } from './rows-crash.ts';
 import { ESCAPE_ROWS } from './rows-escape.ts';
 import { FILE_ROWS } from './rows-files.ts';
 import { NEIGHBOUR_ROWS } from './rows-neighbours.ts';
@@ -15,7 +16,10 @@ import { openSecurityWorld, type SecurityWorld } from './security-world.ts';
 
 const isRoot = process.getuid?.() === 0;
 
-const ROWS = [...AGENT_ROWS, ...FILE_ROWS, ...ESCAPE_ROWS, ...NEIGHBOUR_ROWS, ...OTHER_ROWS];
+const ROWS = [
+  ...[...AGENT_ROWS, ...FILE_ROWS, ...ESCAPE_ROWS],
+  ...[...NEIGHBOUR_ROWS, ...CRASH_ROWS, ...OTHER_ROWS],
+];
 /** Those about an agent, escapes, files and neighbours that a container has to stand. */
 const REQUIRED = [
   ...[2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 21, 24, 25, 26, 29, 31, 32, 44, 47, 48, 49, 51, 52, 54],
