@@ -1,43 +1,123 @@
 /**
- * The main job of `npm start`: makes the example layers with the node's own tools, composes them to
- * the root of a
- * sandbox, and says what it did. It runs itself again in a mount namespace of its own, so that the
- * host's table stays
- * as it is. Options: `--state DIR`.
+ * The main job of `npm start`: starts DSec on this machine, makes the example layers and an environment of
+ * them, runs a training job in small on it through the Python SDK, shows what came of it, and serves on.
+ * What is there already is not made again.
  */
-import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Client } from '@dsec/libdsec';
 import { asDsecError, DsecError } from '@dsec/std';
-import { resolveStatePaths } from './config.ts';
-import { runExample } from './examples/run-example.ts';
-import { printError } from './output.ts';
+import { parseCount } from './client/quantities.ts';
+import { resolveSettings, type Settings } from './command-line/settings.ts';
+import { stopSignal } from './commands/interrupt.ts';
+import { resolveStatePaths, type StatePaths } from './config.ts';
+import { makeExampleLayers } from './examples/example-layers.ts';
+import { runTrainingJob } from './examples/training-job.ts';
+import { printError, printWarning } from './output.ts';
+import { requireContainers } from './up/preflight.ts';
+import { startUp, type Up } from './up/supervisor.ts';
 
-const INSIDE = 'DSEC_PRIVATE_MOUNTS';
+const USAGE = `usage: npm start [-- OPTIONS]
+  --once            end after the job, with its status
+  --sandboxes N     in the burst (64)
+  --state DIR       where DSec keeps its state (DSEC_STATE; /var/lib/dsec)
+  --listen ADDRESS  where it serves (127.0.0.1:7720)
+`;
+const ENVIRONMENT = 'example';
+const SANDBOXES_MAX = 10_000;
+const CLI = fileURLToPath(new URL('./cli.js', import.meta.url));
 
 try {
-  const { values } = parseArgs({ options: { state: { type: 'string' } } });
-  if (process.getuid?.() !== 0) {
-    throw new DsecError('permission-denied', 'mounting layers needs root: run sudo npm start');
-  }
-  if (process.env[INSIDE] === '1') await runExample(resolveStatePaths(values.state));
-  else process.exitCode = runInPrivateMounts();
+  process.exitCode = await main();
 } catch (thrown) {
   const error = asDsecError(thrown);
   printError(error, false);
   process.exitCode = error.exitCode;
 }
 
-function runInPrivateMounts(): number {
-  const self = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  const { status, error } = spawnSync('unshare', ['--mount', '--propagation=private', ...self], {
-    stdio: 'inherit',
-    env: { ...process.env, [INSIDE]: '1' },
-  });
-  if (error !== undefined) {
-    throw new DsecError('unsupported', 'unshare is not installed: apt-get install util-linux', {
-      cause: error,
-    });
+async function main(): Promise<number> {
+  const { values } = readOptions();
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return 0;
   }
-  return status ?? 1;
+  const sandboxes = parseCount(values.sandboxes, '--sandboxes', 1, SANDBOXES_MAX);
+  const options = {
+    ...(values.state === undefined ? {} : { state: values.state }),
+    ...(values.listen === undefined ? {} : { listen: values.listen }),
+  };
+  const settings = resolveSettings({ options, environment: process.env });
+  const paths = resolveStatePaths(settings.state?.value);
+  const stopped = stopSignal();
+  await requireContainers(paths.root, printWarning);
+  say(`starting DSec, with its state in ${paths.root}`);
+  const up = await startUp({
+    ...{ paths, settings, notice: printWarning, self: [process.execPath, CLI] },
+  });
+  try {
+    const status = await runJob(up, paths, { sandboxes, settings, stopped });
+    if (values.once) return status;
+    say(invitation(up, status));
+    if (!stopped.aborted) {
+      await new Promise((resolve) => stopped.addEventListener('abort', resolve, { once: true }));
+    }
+    say('ending; sandboxes run on, and the next start finds them');
+    return status;
+  } finally {
+    await up.stop();
+  }
+}
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        once: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+        sandboxes: { type: 'string', default: '64' },
+        state: { type: 'string' },
+        listen: { type: 'string' },
+      },
+    });
+  } catch (thrown) {
+    throw new DsecError('invalid-argument', `${(thrown as Error).message}\n${USAGE}`);
+  }
+}
+
+interface JobOptions {
+  readonly sandboxes: number;
+  readonly settings: Settings;
+  readonly stopped: AbortSignal;
+}
+
+async function runJob(up: Up, paths: StatePaths, options: JobOptions): Promise<number> {
+  const { sandboxes, stopped: signal } = options;
+  say('layers');
+  const layers = await makeExampleLayers({ paths, signal, say });
+  const client = new Client(up.client);
+  try {
+    await client.environments.put(ENVIRONMENT, layers, { signal });
+  } finally {
+    await client.close();
+  }
+  say(`\na training job: ${sandboxes} sandboxes of ${ENVIRONMENT} in one burst`);
+  const { clientFile } = up;
+  return runTrainingJob({ environment: ENVIRONMENT, sandboxes, clientFile, signal });
+}
+
+function invitation({ url, clientFile }: Up, status: number): string {
+  const dsec = `node ${CLI}`;
+  return `
+${status === 0 ? 'The job did what it should.' : 'The job did not do what it should: see above.'}
+DSec serves at ${url}, with the key in ${clientFile}. Try, in another terminal:
+
+  ${dsec} run --env ${ENVIRONMENT} -- python3 -m pytest -q /workspace/spans
+  ${dsec} run --env ${ENVIRONMENT} --tty -- bash
+  ${dsec} ps --all
+
+Ctrl-C ends it.`;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
 }

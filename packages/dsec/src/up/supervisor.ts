@@ -1,5 +1,6 @@
 /** `dsec up`: an edge and an apiserver on this machine, as processes that are kept running. */
 import { join } from 'node:path';
+import { findServer } from '@dsec/libdsec';
 import { createCleanupStack, MINUTE_MS, systemClock } from '@dsec/std';
 import { type Settings, settingOf } from '../command-line/settings.ts';
 import { makeStateDirectories, makeStateDirectory, type StatePaths } from '../config.ts';
@@ -22,6 +23,8 @@ export interface UpOptions {
 
 export interface Up {
   readonly url: string;
+  /** Address and key, as a client takes them. */
+  readonly client: { readonly url: string; readonly apiKey: string };
   readonly clientFile: string;
   readonly logs: string;
   readonly pids: { readonly edge: number | undefined; readonly apiserver: number | undefined };
@@ -62,7 +65,7 @@ export async function startUp(options: UpOptions): Promise<Up> {
     ]);
     const url = String((await apiserver.ready).url);
     return {
-      ...{ url, clientFile, logs },
+      ...{ url, clientFile, logs, client: findServer({}, { DSEC_CLIENT: clientFile }) },
       pids: { edge: edge.pid, apiserver: apiserver.pid },
       stop: async () => void (await cleanup.run()),
     };
