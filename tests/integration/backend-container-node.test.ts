@@ -191,7 +191,9 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
       expect(again.pid).toBeUndefined();
       await world.killLauncher();
       const { pid } = await world.startLauncher();
-      expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain(`0::/dsec-${edgeId}-launcher\n`);
+      expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain(
+        `0::/dsec-${edgeId}-launcher\n`,
+      );
     });
 
     it('gives its edge a place for files, and nobody else', async () => {
@@ -253,6 +255,22 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
       const stopping = world.backend.stop(key);
       await world.startLauncher();
       await stopping;
+      expect(await world.leftovers()).toEqual([]);
+    });
+
+    it('over a create: it is given up in seconds, and says that something may be left', async () => {
+      const { key } = await start();
+      const plan = world.plan();
+      // In one turn, so that the create still has the connection that is about to end.
+      const dying = world.killLauncher();
+      const making = world.backend.create(plan);
+      making.catch(() => undefined);
+      await dying;
+      await expect(making).rejects.toMatchObject({
+        ...{ code: 'unavailable', details: { leftover: true } },
+      });
+      await world.startLauncher();
+      await Promise.all([world.backend.stop(plan.key), world.backend.stop(key)]);
       expect(await world.leftovers()).toEqual([]);
     });
 

@@ -20,6 +20,8 @@ import { chooseUpper, type UpperChoice } from './upper-choice.ts';
 
 /** Beside the layers: the launcher's part takes milliseconds. */
 const SPAWN_TIMEOUT_MS = 30 * SECOND_MS;
+/** Whoever waits for a create is not kept for longer by a launcher that died over it: the rest is told as left. */
+const UNDO_TIMEOUT_MS = 5 * SECOND_MS;
 
 /** See `Backend.create`. */
 export async function createSandbox(
@@ -123,7 +125,7 @@ async function spawn(
 /** Whatever the launcher made of it goes. Returns why it does not. */
 async function undo(context: BackendContext, life: Life): Promise<DsecError | undefined> {
   try {
-    await destroyObject(context, objectKey(life.key));
+    await destroyObject(context, objectKey(life.key), undefined, UNDO_TIMEOUT_MS);
     return undefined;
   } catch (thrown) {
     return asDsecError(thrown);

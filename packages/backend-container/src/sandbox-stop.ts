@@ -53,8 +53,9 @@ export async function destroyObject(
   context: BackendContext,
   key: ObjectKey,
   signal?: AbortSignal,
+  timeoutMs: number = STOP_TIMEOUT_MS,
 ): Promise<void> {
-  const limit = startDeadline(STOP_TIMEOUT_MS, signal);
+  const limit = startDeadline(timeoutMs, signal);
   try {
     for (;;) {
       const error = await destroyOnce(context, key, limit.signal);
