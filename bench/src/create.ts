@@ -4,9 +4,15 @@
  */
 import { prepareBaseLayer } from './base-layer.ts';
 import { costPerLife, type EdgeSession, openEdgeSession } from './edge/edge-session.ts';
-import { type LivesResult, ratePerSecond, runLives, timePercentile } from './lives.ts';
+import {
+  type BurstResult,
+  type LivesResult,
+  ratePerSecond,
+  runLives,
+  timePercentile,
+} from './lives.ts';
 import { openPeersSession, type PeersSession } from './peers/peers-session.ts';
-import { type BenchOptions, type BenchReport, describeMachine, RUNS } from './report.ts';
+import { type BenchOptions, type BenchReport, describeMachine, RUNS, upperOf } from './report.ts';
 import { createSeries, type Series } from './series.ts';
 
 const COUNT = 1000;
@@ -19,20 +25,23 @@ const PEER_SHARE = 5;
  * node's default.
  */
 const LIMITS = { pidsMax: 256 };
+/** In flight of those that stay until all are there; so that 1,000 of them fit the same `kernel.pid_max`. */
+const BURST = { inFlight: 16, limits: { pidsMax: 24 } };
 
 const GOALS = {
   'create.edge.k1.first_command_p50_ms': 6,
   'create.edge.k16.rate_per_s': 500,
+  'create.edge.k16.start_rate_per_s': 500,
   'create.cpu_ms_per_life': 4,
   'create.leftovers': 0,
 };
 
 export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
-  const { runs = RUNS, say, signal, count = COUNT } = options;
+  const { runs = RUNS, say, signal, count = COUNT, upper } = options;
   const machine = describeMachine();
   const base = await prepareBaseLayer(say);
   const series = createSeries(GOALS);
-  const session = await openEdgeSession(base, signal, { limits: LIMITS });
+  const session = await openEdgeSession(base, signal, { limits: LIMITS, ...upperOf(upper) });
   const notes: string[] = [];
   try {
     const peers = await openPeersSession(base, signal);
@@ -44,6 +53,7 @@ export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
           await measureHttp(session, { count, inFlight }, series, signal);
           await measurePeers(peers, { count: Math.ceil(count / PEER_SHARE), inFlight }, series);
         }
+        await measureBursts(session, peers, count, series);
         say(`round ${run} of ${runs} done`);
       }
     } finally {
@@ -63,6 +73,8 @@ export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
     notes: [
       `${count} lives at each number in flight, ${Math.ceil(count / PEER_SHARE)} of each peer`,
       'the base is a root of this distribution; each has 2 CPUs, 1 GiB of memory and 256 processes',
+      `start_rate: those of a burst stay until all are there, ${BURST.limits.pidsMax} processes each ` +
+        '(not of peers), so that 1,000 fit',
       'edge: the driver calls the services in the process of the edge; edge_http: it is another process, ' +
         'over a unix socket, with a signed ticket for each request',
       'CPU is of edge (with the driver), launcher, agents, commands and the ends of all, as the ' +
@@ -117,6 +129,29 @@ async function measurePeers(session: PeersSession, load: Load, series: Series): 
     addLives(series, prefix, result);
     series.add(`${prefix}.cpu_ms_per_life`, (session.cpuMs() - before) / load.count);
   }
+}
+
+/** Those that start and stay until all are there, and then go. */
+async function measureBursts(
+  { edge }: EdgeSession,
+  session: PeersSession,
+  count: number,
+  series: Series,
+): Promise<void> {
+  const prefix = `create.edge.k${BURST.inFlight}`;
+  addBurst(series, prefix, await edge.call('burst', { count, ...BURST }));
+  await edge.call('settle', undefined);
+  const load = { count: Math.ceil(count / PEER_SHARE), inFlight: BURST.inFlight };
+  for (const peer of session.names) {
+    const result = await session.peers.call('burst', { peer, ...load });
+    if (result !== undefined) addBurst(series, `create.peer.${peer}.k${load.inFlight}`, result);
+  }
+}
+
+function addBurst(series: Series, prefix: string, result: BurstResult): void {
+  const { count, startMs, removalMs } = result;
+  series.add(`${prefix}.start_rate_per_s`, (count * 1000) / startMs);
+  series.add(`${prefix}.removal_rate_per_s`, (count * 1000) / removalMs);
 }
 
 function addLives(series: Series, prefix: string, result: LivesResult): void {

@@ -12,6 +12,7 @@ import {
   type Metric,
   metric,
   percentile,
+  upperOf,
 } from './report.ts';
 import { createSeries, type Series } from './series.ts';
 
@@ -61,7 +62,10 @@ export async function benchDensity(options: BenchOptions): Promise<BenchReport> 
         say(notes.at(-1) ?? '');
         break;
       }
-      const session = await openEdgeSession(base, signal, { limits: LIMITS });
+      const session = await openEdgeSession(base, signal, {
+        limits: LIMITS,
+        ...upperOf(options.upper),
+      });
       largest = { ...session, count };
       try {
         for (let run = 1; run <= runs; run += 1) await measure(session, count, series, say);

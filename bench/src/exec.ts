@@ -9,6 +9,7 @@ import {
   describeMachine,
   percentile,
   RUNS,
+  upperOf,
 } from './report.ts';
 import { createSeries, type Series } from './series.ts';
 
@@ -25,11 +26,11 @@ const GOALS = {
 };
 
 export async function benchExec(options: BenchOptions): Promise<BenchReport> {
-  const { runs = RUNS, say, signal, count = COUNT } = options;
+  const { runs = RUNS, say, signal, count = COUNT, upper } = options;
   const machine = describeMachine();
   const base = await prepareBaseLayer(say);
   const series = createSeries(GOALS);
-  const session = await openEdgeSession(base, signal);
+  const session = await openEdgeSession(base, signal, upperOf(upper));
   const notes: string[] = [];
   try {
     const peers = await openPeersSession(base, signal);

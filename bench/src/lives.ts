@@ -50,6 +50,34 @@ export async function inLanes(
   signal?.throwIfAborted();
 }
 
+/** Many that start and stay until all are there, and then go. */
+export interface BurstResult {
+  readonly count: number;
+  readonly startMs: number;
+  readonly removalMs: number;
+}
+
+/**
+ * Starts `count` of them, `inFlight` at a time, and then removes them all in the same way; `start` gives
+ * what removes it. When one fails, those that are there are removed all the same.
+ */
+export async function runBurst(
+  { count, inFlight }: { readonly count: number; readonly inFlight: number },
+  start: () => Promise<() => Promise<void>>,
+  signal?: AbortSignal,
+): Promise<BurstResult> {
+  const there: (() => Promise<void>)[] = [];
+  const began = performance.now();
+  let startMs = 0;
+  try {
+    await inLanes(count, inFlight, async () => void there.push(await start()), signal);
+  } finally {
+    startMs = performance.now() - began;
+    await inLanes(there.length, inFlight, async (index) => there[index]?.());
+  }
+  return { count, startMs, removalMs: performance.now() - began - startMs };
+}
+
 export const ratePerSecond = ({ count, wallMs }: LivesResult): number => (count * 1000) / wallMs;
 
 /** A percentile of one of the times; undefined where lives of this kind do not have it. */

@@ -1,16 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
+import type { UpperDriver } from '@dsec/backend-container';
 
 export interface BenchOptions {
   /** Counted runs of each contestant; default is the benchmark's own. */
   readonly runs?: number;
   /** How many of what the benchmark counts; default is the benchmark's own. */
   readonly count?: number;
+  /** The driver of writable layers; default: in memory. */
+  readonly upper?: UpperDriver;
   /** Ctrl-C. Whatever was made is undone before the benchmark rejects. */
   readonly signal: AbortSignal;
   /** Said on stderr while the benchmark runs. */
   say(line: string): void;
 }
+
+/** As the options of an edge have it. */
+export const upperOf = (upper: UpperDriver | undefined) =>
+  upper === undefined ? {} : { upperDrivers: [upper] };
 
 /** Counted runs, where a benchmark has no reason for another number. */
 export const RUNS = 5;

@@ -12,6 +12,7 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
   layers: benchLayers,
 };
 const COUNT_MAX = 16_384;
+const UPPERS = ['tmpfs', 'image', 'btrfs'] as const;
 const EXIT_INTERRUPTED = 130;
 
 const { values, positionals } = parseArgs({
@@ -20,6 +21,7 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
     runs: { type: 'string' },
     count: { type: 'string' },
+    upper: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -28,9 +30,13 @@ const counts = {
   ...(values.runs === undefined ? {} : { runs: Number(values.runs) }),
   ...(values.count === undefined ? {} : { count: Number(values.count) }),
 };
+const upper = UPPERS.find((driver) => driver === values.upper);
+/** `layers` makes no sandbox. */
+const isUpper = values.upper === undefined || (upper !== undefined && bench !== benchLayers);
 const isUsable =
   bench !== undefined &&
   positionals.length === 1 &&
+  isUpper &&
   isWithin(counts.runs ?? 1, 100) &&
   isWithin(counts.count ?? 1, COUNT_MAX);
 
@@ -40,11 +46,12 @@ function isWithin(value: number, most: number): boolean {
 
 if (values.help || !isUsable) {
   process.stderr.write(
-    'usage: npm run bench -- NAME [--json] [--runs N] [--count N]\n' +
+    'usage: npm run bench -- NAME [--json] [--runs N] [--count N] [--upper DRIVER]\n' +
       `  NAME     ${Object.keys(BENCHES).join(', ')}\n` +
       '  --json   the report as one JSON object on the last line\n' +
       '  --runs   counted runs of each contestant, 1 to 100 (5; density 1)\n' +
-      "  --count  sandboxes or commands in a run; the benchmark's own number when it is absent\n",
+      "  --count  sandboxes or commands in a run; the benchmark's own number when it is absent\n" +
+      `  --upper  ${UPPERS.join(', ')}: where sandboxes write; not with layers (tmpfs)\n`,
   );
   process.exitCode = values.help ? 0 : 2;
 } else {
@@ -58,7 +65,7 @@ async function report(run: (options: BenchOptions) => Promise<BenchReport>): Pro
   const say = (line: string) => process.stderr.write(`${line}\n`);
   const signal = interrupted.signal;
   try {
-    const found = await run({ say, signal, ...counts });
+    const found = await run({ say, signal, ...counts, ...(upper === undefined ? {} : { upper }) });
     process.stdout.write(renderReport(found));
     if (values.json) process.stdout.write(`${JSON.stringify(found)}\n`);
   } catch (thrown) {

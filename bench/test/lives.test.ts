@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inLanes, ratePerSecond, runLives, timePercentile } from '../src/lives.ts';
+import { inLanes, ratePerSecond, runBurst, runLives, timePercentile } from '../src/lives.ts';
 
 describe('inLanes', () => {
   it('does everything once, with no more in flight than asked', async () => {
@@ -56,5 +56,35 @@ describe('lives', () => {
     expect(ratePerSecond({ ...result, wallMs: 1500 })).toBe(2);
     expect(timePercentile(result, 'firstCommandMs', 50)).toBe(2);
     expect(timePercentile(result, 'readyMs', 50)).toBeUndefined();
+  });
+});
+
+describe('a burst', () => {
+  it('has all of them there before any goes', async () => {
+    let there = 0;
+    let most = 0;
+    const start = async () => {
+      there += 1;
+      most = Math.max(most, there);
+      return async () => {
+        there -= 1;
+      };
+    };
+    const result = await runBurst({ count: 10, inFlight: 3 }, start);
+    expect(result.count).toBe(10);
+    expect([there, most]).toEqual([0, 10]);
+  });
+
+  it('removes what is there when one fails', async () => {
+    let there = 0;
+    const start = async () => {
+      if (there === 4) throw new Error('the fifth');
+      there += 1;
+      return async () => {
+        there -= 1;
+      };
+    };
+    await expect(runBurst({ count: 10, inFlight: 1 }, start)).rejects.toThrow('the fifth');
+    expect(there).toBe(0);
   });
 });

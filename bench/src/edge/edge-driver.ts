@@ -6,7 +6,14 @@ import type { ExecSpec, SandboxCreate, SandboxLimits } from '@dsec/protocol';
 import { parsePrincipalId, parseProjectId, systemRandom } from '@dsec/std';
 import { sha256Of } from '@dsec/transport';
 import { unifiedCgroup } from '../cgroups.ts';
-import { inLanes, type LifeTimes, type LivesResult, runLives } from '../lives.ts';
+import {
+  type BurstResult,
+  inLanes,
+  type LifeTimes,
+  type LivesResult,
+  runBurst,
+  runLives,
+} from '../lives.ts';
 import { until } from './edge-node.ts';
 import { checkProtections } from './protections.ts';
 
@@ -20,6 +27,12 @@ const SLEEP: ExecSpec = { argv: ['/bin/sleep', '600'] };
 export interface EdgeDriver {
   readonly commands: {
     lives(input: { readonly count: number; readonly inFlight: number }): Promise<LivesResult>;
+    /** Sandboxes with these limits that all stay after their first command, until all are there. */
+    burst(input: {
+      readonly count: number;
+      readonly inFlight: number;
+      readonly limits: Partial<SandboxLimits>;
+    }): Promise<BurstResult>;
     /** Of a new sandbox; it is stopped again. Throws when one is absent. */
     protections(): Promise<readonly string[]>;
     /** Makes sandboxes that stay; when each was ready, in milliseconds from now. */
@@ -74,6 +87,7 @@ export function createEdgeDriver(
   return {
     commands: {
       lives: (input) => runLives(input, () => live(edge, held), signal),
+      burst: ({ limits, ...load }) => runBurst(load, () => startOne(edge, held, limits), signal),
       protections: async () => {
         const entry = await add();
         try {
@@ -96,7 +110,8 @@ export function createEdgeDriver(
 
 /** Sandboxes that are there, in the order in which they came. */
 interface Held {
-  add(): Promise<SandboxEntry>;
+  /** With the limits of all, unless others are named. */
+  add(limits?: Partial<SandboxLimits>): Promise<SandboxEntry>;
   release(entry: SandboxEntry): Promise<void>;
   all(): readonly SandboxEntry[];
   upperDriver(): string;
@@ -106,8 +121,9 @@ function createHeld(edge: Edge, request: SandboxCreate): Held {
   const held = new Set<SandboxEntry>();
   let upper = 'none';
   return {
-    async add() {
-      const entry = await edge.lifecycle.create(request, context());
+    async add(limits) {
+      const asked = limits === undefined ? request : { ...request, limits };
+      const entry = await edge.lifecycle.create(asked, context());
       held.add(entry);
       upper = entry.runtime?.upperDriver ?? upper;
       return entry;
@@ -131,6 +147,17 @@ async function live(edge: Edge, { add, release }: Held): Promise<LifeTimes> {
   const stopMs = performance.now() - started - firstCommandMs;
   const { allocatedMs } = edge.sandboxes.view(entry).timings;
   return { allocatedMs, readyMs, firstCommandMs, stopMs };
+}
+
+/** Until its first command has come back; resolves with what stops it. */
+async function startOne(
+  edge: Edge,
+  { add, release }: Held,
+  limits: Partial<SandboxLimits>,
+): Promise<() => Promise<void>> {
+  const entry = await add(limits);
+  await runTrue(edge, entry);
+  return () => release(entry);
 }
 
 async function trueMs(
@@ -172,17 +199,22 @@ function spread<T>(all: readonly T[], count: number): T[] {
   return Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] as T);
 }
 
+const RUN = Buffer.from(systemRandom.bytes(8)).toString('hex');
+const NEVER = new AbortController().signal;
+let requests = 0;
+
+/** Of a new request; made with little, since its cost counts as the edge's. */
 function context(): KeyedContext {
+  requests += 1;
+  const number = requests.toString(16).padStart(16, '0');
   return {
     caller: { project: PROJECT, principal: PRINCIPAL },
-    signal: new AbortController().signal,
-    traceparent: `00-${randomHex(16)}-${randomHex(8)}-00`,
-    idempotencyKey: randomHex(16),
+    signal: NEVER,
+    traceparent: `00-${RUN}${number}-${number}-00`,
+    idempotencyKey: `${RUN}${number}`,
     requestDigest: DIGEST,
   };
 }
-
-const randomHex = (bytes: number) => Buffer.from(systemRandom.bytes(bytes)).toString('hex');
 
 async function runTrue(edge: Edge, entry: SandboxEntry): Promise<void> {
   const { exec } = await edge.exec.execs.start(entry, TRUE, context());
@@ -201,7 +233,9 @@ async function sample(edge: Edge, entry: SandboxEntry) {
     return commandPid !== 0;
   });
   if (exec.state === 'failed') throw new Error(`the sampled sandbox: ${JSON.stringify(exec)}`);
-  return { agentPid, commandPid, slot: entry.plan.slot, limits: entry.plan.limits };
+  const { slot, limits } = entry.plan;
+  const upperDriver = entry.runtime?.upperDriver ?? 'none';
+  return { agentPid, commandPid, slot, limits, upperDriver };
 }
 
 /** Of a cgroup and those below it. */

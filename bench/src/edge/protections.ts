@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, statfsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { PROC_PARTS, SANDBOX_ID_COUNT, SANDBOX_ID_FIRST, type SandboxLimits } from '@dsec/protocol';
+import { MIB } from '@dsec/std';
 import { cgroupMounts } from '../cgroups.ts';
 
 export interface SampledSandbox {
@@ -13,10 +14,13 @@ export interface SampledSandbox {
   readonly commandPid: number;
   readonly slot: number;
   readonly limits: Required<SandboxLimits>;
+  readonly upperDriver: string;
 }
 
 interface Check {
   readonly name: string;
+  /** False where the kernel tells the host nothing of it; default: true. */
+  isSeen?(sandbox: SampledSandbox): boolean;
   holds(sandbox: SampledSandbox): boolean;
 }
 
@@ -44,15 +48,21 @@ const CHECKS: readonly Check[] = [
   { name: 'pids-limit', holds: (s) => limitIs(s, 'pids', pidsMax, s.limits.pidsMax) },
   { name: 'cpu-limit', holds: (s) => limitIs(s, 'cpu', cpuMillicores, s.limits.cpuMillicores) },
   { name: 'network-namespace', holds: each(hasLoopbackAlone) },
-  { name: 'upper-limits', holds: hasBoundedUpper },
+  {
+    name: 'upper-limits',
+    // The quota of a subvolume is not part of what btrfs says of its size.
+    isSeen: ({ upperDriver }) => upperDriver !== 'btrfs',
+    holds: hasBoundedUpper,
+  },
   { name: 'nodev-nosuid', holds: each(hasInertRoot) },
 ];
 
-/** Names of all that hold. Throws with those that do not: a figure without them is none. */
+/** Names of all that can be seen and hold. Throws with those that do not: a figure without them is none. */
 export function checkProtections(sandbox: SampledSandbox): string[] {
-  const absent = CHECKS.filter(({ holds }) => !holds(sandbox)).map(({ name }) => name);
+  const seen = CHECKS.filter(({ isSeen }) => isSeen?.(sandbox) !== false);
+  const absent = seen.filter(({ holds }) => !holds(sandbox)).map(({ name }) => name);
   if (absent.length > 0) throw new Error(`protections are absent: ${absent.join(', ')}`);
-  return CHECKS.map(({ name }) => name);
+  return seen.map(({ name }) => name);
 }
 
 function each(holds: (pid: number) => boolean): Check['holds'] {
@@ -121,14 +131,24 @@ function hasLoopbackAlone(pid: number): boolean {
   return devices.length === 1 && devices[0]?.trim().startsWith('lo:') === true;
 }
 
-/** The directories of the launcher itself, which come on top of what a sandbox may have. */
-const OWN_INODES_MAX = 8;
+/** What comes on top of what a sandbox may have: directories of the launcher, tables of a file system. */
+function ownOf({ upperDriver, limits }: SampledSandbox): { bytes: number; inodes: number } {
+  if (upperDriver !== 'image') return { bytes: 0, inodes: 8 };
+  const groups = Math.ceil(limits.diskBytes / EXT4_GROUP_BYTES) + 1;
+  return { bytes: limits.diskBytes / 256 + 2 * MIB, inodes: 32 + groups * EXT4_INODES_STEP };
+}
+
+const EXT4_GROUP_BYTES = 128 * MIB;
+/** Each group has a multiple of so many. */
+const EXT4_INODES_STEP = 16;
 
 /** The overlay answers for its upper. */
-function hasBoundedUpper({ agentPid, limits }: SampledSandbox): boolean {
+function hasBoundedUpper(sandbox: SampledSandbox): boolean {
+  const { agentPid, limits } = sandbox;
   const { bsize, blocks, files } = statfsSync(`/proc/${agentPid}/root`);
-  const isBounded = blocks > 0 && bsize * blocks <= limits.diskBytes;
-  return isBounded && files > 0 && files <= limits.inodesMax + OWN_INODES_MAX;
+  const own = ownOf(sandbox);
+  const isBounded = blocks > 0 && bsize * blocks <= limits.diskBytes + own.bytes;
+  return isBounded && files > 0 && files <= limits.inodesMax + own.inodes;
 }
 
 function limitIs(

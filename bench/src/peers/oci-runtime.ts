@@ -52,6 +52,11 @@ export function createOciRuntime(program: string, world: PeerWorld): Peer {
       await container.remove();
       return { readyMs, firstCommandMs, stopMs: performance.now() - started - firstCommandMs };
     },
+    async start() {
+      const container = await open();
+      await container.runTrue();
+      return container.remove;
+    },
     async trueMs(count) {
       const container = await open();
       const times: number[] = [];

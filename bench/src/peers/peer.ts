@@ -9,6 +9,8 @@ export interface Peer {
   readonly program: string;
   /** From nothing to the exit of a first command, and back to nothing. */
   live(): Promise<LifeTimes>;
+  /** Until a first command has come back; resolves with what removes it. Absent where nothing stays. */
+  start?(): Promise<() => Promise<void>>;
   trueMs(count: number): Promise<readonly number[]>;
 }
 

@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { attach, mountClassic, mountErofs, umount } from '@dsec/linux';
 import { cgroupMounts, cgroupsNamed, removeCgroups } from '../cgroups.ts';
-import { type LifeTimes, type LivesResult, runLives } from '../lives.ts';
+import {
+  type BurstResult,
+  type LifeTimes,
+  type LivesResult,
+  runBurst,
+  runLives,
+} from '../lives.ts';
 import { createBubblewrap } from './bubblewrap.ts';
 import { createOciRuntime } from './oci-runtime.ts';
 import { findProgram, type Peer, type PeerWorld } from './peer.ts';
@@ -25,6 +31,12 @@ export type PeersCommands = {
     readonly count: number;
     readonly inFlight: number;
   }): Promise<LivesResult>;
+  /** Nothing of a peer whose containers end with their command. */
+  burst(input: {
+    readonly peer: string;
+    readonly count: number;
+    readonly inFlight: number;
+  }): Promise<BurstResult | undefined>;
   /** Times of `true` in one container that runs. */
   trueMs(input: { readonly peer: string; readonly count: number }): Promise<readonly number[]>;
 };
@@ -51,6 +63,10 @@ export async function openPeersWorker(options: PeersWorkerOptions, signal: Abort
     lives: ({ peer, ...input }) => {
       const { live } = peerNamed(peer);
       return runLives(input, (): Promise<LifeTimes> => live(), signal);
+    },
+    burst: async ({ peer, ...load }) => {
+      const { start } = peerNamed(peer);
+      return start === undefined ? undefined : runBurst(load, start, signal);
     },
     trueMs: ({ peer, count }) => peerNamed(peer).trueMs(count),
   };

@@ -1,10 +1,15 @@
-import type { ExecSpec, ExecStartFields, PtySize } from '@dsec/protocol';
+import {
+  type ExecSpec,
+  type ExecStartFields,
+  type PtySize,
+  WINDOW_BYTES_MAX,
+} from '@dsec/protocol';
 import { DsecError, type ExecId, KIB } from '@dsec/std';
 import type { ProcessDefaults } from '../sandboxes.ts';
 import type { SessionSpec } from './exec-shapes.ts';
 
-/** Output that aether keeps unacknowledged for each channel. */
-export const EXEC_WINDOW_BYTES = 256 * KIB;
+/** Output that aether keeps unacknowledged for each channel, if a command has so much: the most that there is. */
+export const EXEC_WINDOW_BYTES = WINDOW_BYTES_MAX;
 const ENVIRONMENT_BYTES_MAX = 64 * KIB;
 /** All arguments together, with what a frame adds to each. */
 const ARGUMENTS_BYTES_MAX = 160 * KIB;
