@@ -35,19 +35,23 @@ class AsyncClient:
 
     Every call is repeated a few times after a lost connection or where the server is overloaded. That is safe:
     what must not be done twice carries a key, by which the server knows a repetition.
+
+    `layers`: of the store, and their names. `environments`: lists of layers under a name. `keys`: API keys.
+    `jobs`: sandboxes that carry the same job label.
     """
+
+    layers: AsyncLayers
+    environments: AsyncEnvironments
+    keys: AsyncKeys
+    jobs: AsyncJobs
 
     def __init__(
         self, url: str | None = None, api_key: str | None = None, *, timeout: float | None = TIMEOUT_S
     ) -> None:
         self._transport = AsyncTransport(find_server(url, api_key), timeout)
-        #: Layers of the store and their names.
         self.layers = AsyncLayers(self._transport)
-        #: Lists of layers under a name.
         self.environments = AsyncEnvironments(self._transport)
-        #: API keys.
         self.keys = AsyncKeys(self._transport)
-        #: Sandboxes that carry the same job label.
         self.jobs = AsyncJobs(self._transport)
 
     def __repr__(self) -> str:

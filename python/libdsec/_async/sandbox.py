@@ -43,16 +43,18 @@ class AsyncSandbox:
     """An isolated machine. Leaving it as a context stops it.
 
     Made by `AsyncClient.create` and `get`, or by `AsyncSandbox.create` with a client of its own.
+    `info`: what was last heard of it; `refresh` asks. `files`: its files.
     """
+
+    info: models.Sandbox
+    files: AsyncFiles
 
     def __init__(
         self, transport: AsyncTransport, info: models.Sandbox, *, owns_transport: bool = False
     ) -> None:
         self._transport = transport
         self._owns_transport = owns_transport
-        #: What was last heard of it; `refresh` asks.
         self.info = info
-        #: Its files.
         self.files = AsyncFiles(transport, info.id)
 
     @classmethod

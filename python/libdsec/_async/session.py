@@ -19,11 +19,13 @@ class AsyncSession:
     """A shell that keeps its directory and variables between commands. Leaving it as a context closes it.
 
     What it says about its commands is the sandbox's own word, so no score should rest on it.
+    `info`: as it was opened.
     """
+
+    info: models.Session
 
     def __init__(self, transport: AsyncTransport, info: models.Session) -> None:
         self._transport = transport
-        #: What was last heard of it.
         self.info = info
 
     @property

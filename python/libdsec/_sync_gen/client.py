@@ -37,19 +37,23 @@ class Client:
 
     Every call is repeated a few times after a lost connection or where the server is overloaded. That is safe:
     what must not be done twice carries a key, by which the server knows a repetition.
+
+    `layers`: of the store, and their names. `environments`: lists of layers under a name. `keys`: API keys.
+    `jobs`: sandboxes that carry the same job label.
     """
+
+    layers: Layers
+    environments: Environments
+    keys: Keys
+    jobs: Jobs
 
     def __init__(
         self, url: str | None = None, api_key: str | None = None, *, timeout: float | None = TIMEOUT_S
     ) -> None:
         self._transport = Transport(find_server(url, api_key), timeout)
-        #: Layers of the store and their names.
         self.layers = Layers(self._transport)
-        #: Lists of layers under a name.
         self.environments = Environments(self._transport)
-        #: API keys.
         self.keys = Keys(self._transport)
-        #: Sandboxes that carry the same job label.
         self.jobs = Jobs(self._transport)
 
     def __repr__(self) -> str:

@@ -35,12 +35,16 @@ SIGKILL = 9
 
 
 class Command:
-    """A command that has been started, as `Sandbox.start` returns it. Its output outlives connections."""
+    """A command that has been started, as `Sandbox.start` returns it. Its output outlives connections.
+
+    `info`: what was last heard of it; `refresh` asks.
+    """
+
+    info: models.Exec
 
     def __init__(self, transport: Transport, info: models.Exec, stdin_offset: int | None = 0) -> None:
         self._transport = transport
         self._stdin_offset = stdin_offset
-        #: What was last heard of it.
         self.info = info
 
     @property

@@ -45,16 +45,18 @@ class Sandbox:
     """An isolated machine. Leaving it as a context stops it.
 
     Made by `Client.create` and `get`, or by `Sandbox.create` with a client of its own.
+    `info`: what was last heard of it; `refresh` asks. `files`: its files.
     """
+
+    info: models.Sandbox
+    files: Files
 
     def __init__(
         self, transport: Transport, info: models.Sandbox, *, owns_transport: bool = False
     ) -> None:
         self._transport = transport
         self._owns_transport = owns_transport
-        #: What was last heard of it; `refresh` asks.
         self.info = info
-        #: Its files.
         self.files = Files(transport, info.id)
 
     @classmethod

@@ -1,0 +1,1 @@
+"""What plays the scenario table."""
