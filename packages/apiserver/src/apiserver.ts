@@ -1,26 +1,39 @@
 /** An apiserver, put together: stateless but for the store, so that any number of them serve one fleet. */
 import { type Iam, openIam } from '@dsec/iam';
+import type { LayerStore } from '@dsec/layers';
 import { ROUTES, type Route } from '@dsec/protocol';
 import type { Clock, ProjectId, Random } from '@dsec/std';
 import type { Store } from '@dsec/store';
 import { createHttpServer, type HttpServerLimits, type ListenAddress } from '@dsec/transport';
 import { createWatcher, type Watcher } from '@dsec/watcher';
 import { type ApiserverLog, logRequest } from './apiserver-log.ts';
+import { type ApiserverMetrics, createApiserverMetrics } from './apiserver-metrics.ts';
+import { createBatch } from './create/batch.ts';
 import { createCreate } from './create/create.ts';
-import { createPlacer } from './create/placer.ts';
+import { createPlacer, type Placer } from './create/placer.ts';
+import { createEvents, type Events } from './events/events.ts';
 import { createEdgeLink, type EdgeAddress } from './fleet/edge-link.ts';
-import { createFleet } from './fleet/fleet.ts';
+import { createFleet, type Fleet } from './fleet/fleet.ts';
 import type { TicketKey } from './fleet/ticket-signer.ts';
 import { createForward } from './forward/forward.ts';
 import { readHealth } from './health.ts';
+import { buildDocsPage, DOCS_ROUTE } from './http/docs-page.ts';
+import { createEnvironmentHandlers } from './http/environment-handlers.ts';
+import { createJobHandlers } from './http/job-handlers.ts';
 import { createKeyAuthorizer } from './http/key-authorizer.ts';
+import { createKeyHandlers } from './http/key-handlers.ts';
+import { createLayerHandlers, createMissingLayerHandlers } from './http/layer-handlers.ts';
 import { createPlatformHandlers } from './http/platform-handlers.ts';
 import { createSandboxHandlers } from './http/sandbox-handlers.ts';
+import { createJobs } from './jobs/jobs.ts';
+import { createEnvironments } from './layers/environments.ts';
 
 export interface ApiserverOptions {
   readonly listen: ListenAddress;
   readonly edges: readonly EdgeAddress[];
   readonly store: Store;
+  /** Absent: the routes of layers are `unsupported`. */
+  readonly layers?: LayerStore | undefined;
   readonly ticketKey: TicketKey;
   /** Whose tickets edges let see everything; no key is ever of this project. */
   readonly platformProject: ProjectId;
@@ -43,10 +56,56 @@ export interface Apiserver {
   close(patienceMs?: number): Promise<void>;
 }
 
+const API_ROUTES = { ...ROUTES, getDocs: DOCS_ROUTE } as const;
+
+/** What everything else stands on. */
+interface Core {
+  readonly iam: Iam;
+  readonly fleet: Fleet;
+  readonly placer: Placer;
+  readonly watcher: Watcher;
+  readonly events: Events;
+  readonly metrics: ApiserverMetrics;
+}
+
 /** Resolves when it serves. Rejects when it cannot listen. */
 export async function startApiserver(options: ApiserverOptions): Promise<Apiserver> {
-  const { listen, store, ticketKey, version, log, clock, random, platformProject } = options;
-  const iam = openIam({ store, clock, random });
+  const { listen, log, clock, random } = options;
+  const core = openCore(options);
+  const { iam, fleet, watcher, events, metrics } = core;
+  const letGo = async () => {
+    events.close();
+    watcher.close();
+    await fleet.close();
+  };
+  try {
+    const server = await createHttpServer({
+      ...{ listen, routes: API_ROUTES, isForwarded },
+      handlers: handlersOf(options, core),
+      forward: createForward({ fleet, clock, random }),
+      authorize: createKeyAuthorizer(iam),
+      ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
+      ...(options.limits === undefined ? {} : { limits: options.limits }),
+      onFault: (error, requestId) =>
+        log.error({ err: error, requestId }, 'a fault of the apiserver'),
+      onAnswered(answered) {
+        metrics.answered(answered);
+        logRequest(log, answered);
+      },
+    });
+    const close = async (patienceMs?: number) => {
+      await server.close(patienceMs);
+      await letGo();
+    };
+    return { address: server.address, iam, watcher, close };
+  } catch (thrown) {
+    await letGo();
+    throw thrown;
+  }
+}
+
+function openCore(options: ApiserverOptions): Core {
+  const { store, ticketKey, log, clock, random, platformProject } = options;
   const fleet = createFleet(
     options.edges.map((edge) => createEdgeLink({ edge, ticketKey, clock, random })),
   );
@@ -62,29 +121,36 @@ export async function startApiserver(options: ApiserverOptions): Promise<Apiserv
       else log.warn({ edge, code: error.code }, 'an edge does not answer');
     },
   });
-  const parts = { fleet, placer, keys: store.keys, clock, random };
-  const create = createCreate({ ...parts, layersOf: async () => [] });
-  const server = await createHttpServer({
-    ...{ listen, routes: ROUTES },
-    handlers: {
-      ...createSandboxHandlers({ create }),
-      ...createPlatformHandlers({ version, health: () => readHealth(store.keys, watcher) }),
-    },
-    isForwarded,
-    forward: createForward({ fleet, clock, random }),
-    authorize: createKeyAuthorizer(iam),
-    ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
-    onFault: (error, requestId) => log.error({ err: error, requestId }, 'a fault of the apiserver'),
-    onAnswered: (answered) => logRequest(log, answered),
-  });
+  const onLost = (edge: string, { code }: { readonly code: string }) =>
+    log.warn({ edge, code }, 'the events of an edge are lost sight of');
+  const events = createEvents({ fleet, holder, clock, onLost });
+  const metrics = createApiserverMetrics(
+    () => watcher,
+    () => events.followers,
+  );
+  return { iam: openIam({ store, clock, random }), fleet, placer, watcher, events, metrics };
+}
+
+function handlersOf(options: ApiserverOptions, core: Core) {
+  const { store, layers, version, clock, random, platformProject } = options;
+  const { iam, fleet, placer, watcher, events, metrics } = core;
+  const { keys } = store;
+  const environments = createEnvironments(keys, clock);
+  const layersOf = async (project: string, name: string) =>
+    (await environments.get(project, name)).layers;
+  const parts = { fleet, placer, keys, clock, random, layersOf };
+  const docs = buildDocsPage(version);
   return {
-    ...{ address: server.address, iam, watcher },
-    async close(patienceMs) {
-      await server.close(patienceMs);
-      watcher.close();
-      await fleet.close();
-    },
+    ...createSandboxHandlers({ create: createCreate(parts), batch: createBatch(parts), fleet }),
+    ...createJobHandlers(createJobs(fleet, watcher)),
+    ...createKeyHandlers({ iam, keys, random, platformProject }),
+    ...createEnvironmentHandlers(environments),
+    ...(layers === undefined ? createMissingLayerHandlers() : createLayerHandlers(layers)),
+    ...createPlatformHandlers({
+      ...{ version, fleet, watcher, events, metrics },
+      health: () => readHealth(keys, watcher),
+    }),
+    getDocs: async () => docs,
   };
 }
 

@@ -1,6 +1,7 @@
 /** The composition root of `dsec apiserver`: the entry of a fleet, with its state in one SQLite file. */
 import { dirname } from 'node:path';
 import { type Apiserver, createApiserverLog, startApiserver } from '@dsec/apiserver';
+import { createLayerStore } from '@dsec/layers';
 import { systemClock, systemRandom } from '@dsec/std';
 import { openSqliteStore } from '@dsec/store';
 import { loopbackHosts } from '@dsec/transport';
@@ -23,10 +24,12 @@ export async function startApiserverDaemon(
   const { listen, edges, platformProject, allowedHosts, clientFile, owner } = config;
   const ticketKey = readTicketKey(config.ticketKeyFile);
   makeStateDirectory(dirname(config.storeFile));
+  makeStateDirectory(config.layerStore);
+  const layers = await createLayerStore(config.layerStore);
   const store = await openSqliteStore({ path: config.storeFile });
   try {
     const apiserver = await startApiserver({
-      ...{ listen, edges, store, ticketKey, platformProject, version },
+      ...{ listen, edges, store, layers, ticketKey, platformProject, version },
       ...{ clock: systemClock, random: systemRandom, log: createApiserverLog(config.logLevel) },
       allowedHosts: [...loopbackHosts(listen), ...allowedHosts],
     });

@@ -24,3 +24,5 @@ export function keyIdOfHash(hash: string): string {
   const bytes = Buffer.from(hash, 'hex').subarray(0, ID_LENGTH);
   return `ke-${Array.from(bytes, (byte) => BASE32[byte & 31]).join('')}`;
 }
+
+export const keyIdOf = (secret: string): string => keyIdOfHash(hashOfSecret(secret));

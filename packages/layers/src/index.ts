@@ -7,6 +7,7 @@ export {
 } from './environment.ts';
 export type { ImportedLayer } from './import-job.ts';
 export { type ImportLayerOptions, importLayer } from './import-layer.ts';
+export { listLayerIds } from './layer-ids.ts';
 export {
   type DamagedLayer,
   type LayerDescription,
@@ -15,6 +16,7 @@ export {
 } from './layer-list.ts';
 export type { LayerProgress } from './layer-progress.ts';
 export {
+  compareLayerRefs,
   formatLayerRef,
   isFloating,
   LAYER_KINDS,
@@ -44,6 +46,7 @@ export {
 } from './node-layers.ts';
 export {
   findRef,
+  listRefNames,
   listRefs,
   type RefFilter,
   type RefRecord,
@@ -60,5 +63,6 @@ export {
   sweepLayerStore,
 } from './store-directory.ts';
 export type { LayerStore } from './store-layout.ts';
+export { tagLayer } from './tag-layer.ts';
 export type { VerifyProblem, VerifyReport } from './verify-job.ts';
 export { type VerifyOptions, verifyLayer } from './verify-layer.ts';

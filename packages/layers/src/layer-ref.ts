@@ -89,6 +89,14 @@ export function sortVersions(versions: readonly string[]): string[] {
   return [...versions].sort(rcompare);
 }
 
+/** The order of listings: by kind, then name, newest version first. Negative where `a` comes first. */
+export function compareLayerRefs(a: LayerRef, b: LayerRef): number {
+  const byKind = LAYER_KINDS.indexOf(a.kind) - LAYER_KINDS.indexOf(b.kind);
+  if (byKind !== 0) return byKind;
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return rcompare(a.version, b.version);
+}
+
 function splitRef(text: string): LayerSelector {
   const match = text.length <= REF_LENGTH_MAX ? /^([^/:]*)\/([^/:]*):([^/:]*)$/.exec(text) : null;
   const [, kind, name, version] = match ?? [];

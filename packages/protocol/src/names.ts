@@ -55,6 +55,12 @@ export const jobId = name;
 export const idempotencyKey = text('[A-Za-z0-9._:-]{1,128}', 128, 'Idempotency key.');
 export const labelValue = text(LABEL_VALUE, 128, 'Value of a label.');
 export const cursor = text('[A-Za-z0-9_-]{1,512}', 512, 'Opaque place in a listing or stream.');
+/** One that holds a place in the stream of every edge of a fleet. */
+export const eventCursor = text(
+  '[A-Za-z0-9_-]{1,8192}',
+  8192,
+  'Opaque place in a stream of events.',
+);
 
 export const integer = (minimum: number, maximum: number, description?: string) =>
   Type.Integer({ minimum, maximum, ...(description === undefined ? {} : { description }) });

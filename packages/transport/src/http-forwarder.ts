@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { DsecError, KIB, SECOND_MS } from '@dsec/std';
 import { type Dispatcher, errors, Pool } from 'undici';
 import { abortError } from './deadline.ts';
@@ -26,6 +26,8 @@ export interface ForwardReply {
   readonly status: number;
   /** Those that concern the message; those of the connection are left out. */
   readonly headers: Readonly<Record<string, string | string[]>>;
+  /** The body as it comes. Destroying it ends the answer; one that breaks off is destroyed with why. */
+  open(): Readable;
   /** The body as a whole; `too-large` beyond `bytesMax`. */
   read(bytesMax: number): Promise<Buffer>;
   /**
@@ -157,56 +159,97 @@ function replyOf(
     if (value !== undefined && !OF_THE_CONNECTION.has(name)) headers[name] = value;
   }
   return {
-    status,
-    headers,
-    read: (bytesMax) =>
-      new Promise((resolve, reject) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        attach({
-          data(chunk) {
-            bytes += chunk.length;
-            if (bytes > bytesMax) {
-              controller.abort(
-                new DsecError('too-large', `an answer has more than ${bytesMax} bytes`),
-              );
-            } else chunks.push(Buffer.from(chunk));
-            return true;
-          },
-          end: () => resolve(Buffer.concat(chunks, bytes)),
-          fail: reject,
-        });
-      }),
+    ...{ status, headers },
+    read: (bytesMax) => readBody(controller, attach, bytesMax),
+    open: () => openBody(controller, attach),
     pipe: (response) =>
-      new Promise((resolve, reject) => {
-        const onDrain = () => controller.resume();
-        const onClose = () => {
-          if (response.writableFinished) return;
-          controller.abort(new DsecError('cancelled', 'the caller is gone'));
-        };
-        const done = () => {
-          response.off('drain', onDrain);
-          response.off('close', onClose);
-        };
-        response.on('drain', onDrain);
-        response.on('close', onClose);
+      pipeBody(controller, attach, response, () => {
         response.writeHead(status, headers);
-        attach({
-          data: (chunk) => response.write(chunk),
-          end() {
-            done();
-            response.end();
-            resolve();
-          },
-          fail(error) {
-            done();
-            response.destroy();
-            reject(error);
-          },
-        });
-        if (response.destroyed) onClose();
       }),
   };
+}
+
+type Attach = (sink: Sink) => void;
+
+function readBody(
+  controller: Dispatcher.DispatchController,
+  attach: Attach,
+  bytesMax: number,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    attach({
+      data(chunk) {
+        bytes += chunk.length;
+        if (bytes <= bytesMax) chunks.push(chunk);
+        else {
+          controller.abort(new DsecError('too-large', `an answer has more than ${bytesMax} bytes`));
+        }
+        return true;
+      },
+      end: () => resolve(Buffer.concat(chunks, bytes)),
+      fail: reject,
+    });
+  });
+}
+
+function openBody(controller: Dispatcher.DispatchController, attach: Attach): Readable {
+  let isAttached = false;
+  const body: Readable = new Readable({
+    read() {
+      if (isAttached) return controller.resume();
+      isAttached = true;
+      attach({
+        data: (chunk) => body.push(chunk),
+        end: () => body.push(null),
+        fail: (error) => body.destroy(error),
+      });
+    },
+    destroy(error, done) {
+      if (!body.readableEnded) {
+        controller.abort(new DsecError('cancelled', 'the answer is not wanted any more'));
+      }
+      done(error);
+    },
+  });
+  return body;
+}
+
+function pipeBody(
+  controller: Dispatcher.DispatchController,
+  attach: Attach,
+  response: ServerResponse,
+  writeHead: () => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onDrain = () => controller.resume();
+    const onClose = () => {
+      if (response.writableFinished) return;
+      controller.abort(new DsecError('cancelled', 'the caller is gone'));
+    };
+    const done = () => {
+      response.off('drain', onDrain);
+      response.off('close', onClose);
+    };
+    response.on('drain', onDrain);
+    response.on('close', onClose);
+    writeHead();
+    attach({
+      data: (chunk) => response.write(chunk),
+      end() {
+        done();
+        response.end();
+        resolve();
+      },
+      fail(error) {
+        done();
+        response.destroy();
+        reject(error);
+      },
+    });
+    if (response.destroyed) onClose();
+  });
 }
 
 function translate(thrown: unknown, signal: AbortSignal): DsecError {

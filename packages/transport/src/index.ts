@@ -2,6 +2,7 @@ export * from './credit.ts';
 export * from './deadline.ts';
 export * from './digest.ts';
 export * from './framed-channel.ts';
+export { readEvents, type ServerEvent } from './http-body.ts';
 export {
   createHttpClient,
   errorOfBody,

@@ -34,6 +34,8 @@ export interface Records<T> {
   nameOf(identity: Identity, route: string, idempotencyKey: string): string;
   /** `idempotency-conflict` when it is there for another body. */
   find(name: string, digest: Digest): Promise<Recorded<T> | undefined>;
+  /** Whether the newest write of a record is this one. */
+  isRevision(name: string, revision: number): Promise<boolean>;
   /** Stores `value`, or finds what another has stored meanwhile. */
   claim(name: string, value: T, digest: Digest): Promise<Recorded<T> & { readonly isNew: boolean }>;
   /** Replaces a record, or finds what another has replaced it with: then `isNew` is false. */
@@ -90,6 +92,7 @@ export function createRecords<S extends TSchema & { static?: unknown }>(
       return `creates/${project.replace(/\.$/, '=')}/${hash}`;
     },
     find,
+    isRevision: async (name, revision) => (await keys.get(name))?.revision === revision,
     claim: (name, value, digest) =>
       orFound(name, value, digest, () => keys.create(name, encode(value), options)),
     move: (name, from, value, digest) =>

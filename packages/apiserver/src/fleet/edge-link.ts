@@ -70,6 +70,8 @@ export interface EdgeCallOptions {
   readonly traceparent?: string | undefined;
   readonly deadlineMs?: number;
   readonly patienceMs?: number;
+  /** Asked again only where the request cannot have been begun with. */
+  readonly onlyUnsent?: boolean;
 }
 
 export interface EdgeLink extends EdgeAddress {
@@ -111,7 +113,8 @@ export function createEdgeLink({ edge, ticketKey, clock, random }: EdgeLinkOptio
         const body = await (await successOf(reply)).read(REPLY_BYTES_MAX);
         return answerOf(route, body);
       };
-      const mayRepeat = route.effect !== 'keyed' || idempotencyKey !== undefined;
+      const isRepeatable = route.effect !== 'keyed' || idempotencyKey !== undefined;
+      const mayRepeat = isRepeatable && options.onlyUnsent !== true;
       const patience = patienceMs === undefined ? {} : { patienceMs };
       try {
         return await attempts(attempt, { clock, random, signal, mayRepeat, ...patience });

@@ -1,22 +1,51 @@
-import { sha256Of } from '@dsec/transport';
+import { DsecError } from '@dsec/std';
+import { type Call, sha256Of } from '@dsec/transport';
+import type { CreateBatch } from '../create/batch.ts';
 import type { CreateSandbox } from '../create/create.ts';
+import type { CreateContext } from '../create/send-create.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { listSandboxes } from '../list-sandboxes.ts';
 import type { ApiHandlers } from './handlers.ts';
-import { identityOf } from './key-authorizer.ts';
+import { identityOf, type Visitor } from './key-authorizer.ts';
+
+export interface SandboxHandlersOptions {
+  readonly create: CreateSandbox;
+  readonly batch: CreateBatch;
+  readonly fleet: Fleet;
+}
+
+type SandboxOperation =
+  | 'createSandbox'
+  | 'createSandboxes'
+  | 'listSandboxes'
+  | 'listSnapshots'
+  | 'getSnapshot'
+  | 'removeSnapshot'
+  | 'branchSnapshot';
 
 export function createSandboxHandlers({
   create,
-}: {
-  readonly create: CreateSandbox;
-}): Pick<ApiHandlers, 'createSandbox'> {
+  batch,
+  fleet,
+}: SandboxHandlersOptions): Pick<ApiHandlers, SandboxOperation> {
   return {
-    createSandbox: ({ body }, call) =>
-      create(body, {
-        identity: identityOf(call.principal),
-        idempotencyKey: call.idempotencyKey,
-        bodyDigest: call.bodyDigest ?? sha256Of(''),
-        requestId: call.requestId,
-        traceparent: call.traceparent,
-        signal: call.signal,
-      }),
+    createSandbox: ({ body }, call) => create(body, contextOf(call)),
+    createSandboxes: ({ body }, call) => batch(body, contextOf(call)),
+    listSandboxes: ({ query }, call) =>
+      listSandboxes(fleet, query, identityOf(call.principal), call.signal),
+    listSnapshots: refuseSnapshots,
+    getSnapshot: refuseSnapshots,
+    removeSnapshot: refuseSnapshots,
+    branchSnapshot: refuseSnapshots,
   };
+}
+
+function contextOf(call: Call<Visitor>): CreateContext {
+  const { idempotencyKey, bodyDigest = sha256Of(''), requestId, traceparent, signal } = call;
+  const identity = identityOf(call.principal);
+  return { identity, idempotencyKey, bodyDigest, requestId, traceparent, signal };
+}
+
+async function refuseSnapshots(): Promise<never> {
+  throw new DsecError('unsupported', 'no edge takes snapshots yet');
 }

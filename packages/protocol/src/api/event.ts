@@ -3,6 +3,7 @@ import {
   count,
   cursor,
   edgeId,
+  eventCursor,
   execId,
   instantMs,
   integer,
@@ -22,7 +23,7 @@ export const EVENT_TYPES = ['sandbox-state', 'exec-exit', 'session-end', 'lost']
 const EventType = words('EventType', EVENT_TYPES);
 
 /** Every event has a cursor: a stream that starts at it goes on with the next one. */
-const common = { cursor, atMs: instantMs() };
+const common = { cursor: eventCursor, atMs: instantMs() };
 const about = {
   project: projectId,
   principal: principalId,
@@ -62,7 +63,7 @@ export const Event = Type.Union(
 export type Event = Static<typeof Event>;
 
 export const EventQuery = record('EventQuery', {
-  cursor: Type.Optional(cursor),
+  cursor: Type.Optional(eventCursor),
   sandbox: Type.Optional(sandboxId),
   job: Type.Optional(jobId),
   type: Type.Optional(listOfMax(EventType, EVENT_TYPES.length)),
@@ -110,7 +111,7 @@ export const EdgeState = record(
     bootId: Type.String({ pattern: '^[0-9a-f-]{36}$', maxLength: 36 }),
     revision: count(),
     full: Type.Boolean(),
-    events: cursor,
+    events: eventCursor,
     load: EdgeLoad,
     backends: listOfMax(Backend, 4),
     sandboxes: listOfMax(EdgeSandbox, 10_000),
