@@ -41,6 +41,8 @@ export interface ContainerBackendOptions {
   readonly epoch: number;
   /** `run/launcher.sock` below the state root, unless something stands between. */
   readonly launcherSocket: string;
+  /** Sees to it that a launcher listens there; called before each attempt to connect. Default: others do. */
+  readonly ensureLauncher?: () => Promise<unknown>;
   /** Below the state root, or mounted there: the launcher opens nothing else. */
   readonly layerStore: LayerStore;
   /** What may be used, the preferred first. Default: what this node can, memory before disk. */
@@ -71,14 +73,16 @@ export async function openContainerBackend(options: ContainerBackendOptions): Pr
 
   const link = openLauncherLink({
     clock,
-    connect: (signal) =>
-      connectLauncher({
+    async connect(signal) {
+      await options.ensureLauncher?.();
+      return connectLauncher({
         socketPath: options.launcherSocket,
         edgeId: options.edgeId,
         epoch: options.epoch,
         onExited: (exited) => noteExit(context, exited),
         signal,
-      }),
+      });
+    },
     async onConnected(client) {
       views.open();
       await readoptSandboxes(context, client);

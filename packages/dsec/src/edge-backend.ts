@@ -17,19 +17,24 @@ async function openSimulated(): Promise<Backend> {
   return createSimBackend(createSimWorld({ clock: systemClock, random: systemRandom }));
 }
 
-/** Finds the launcher that is there, or starts one that outlives this process. */
+/**
+ * Finds the launcher that is there, or starts one that outlives this process; and another when that one
+ * dies, as nobody else looks after it.
+ */
 async function openContainers(config: EdgeConfig, epoch: number): Promise<Backend> {
   const { paths, edgeId, launcherProgram, agentProgram } = config;
   const edgeUid = process.getuid?.() ?? 0;
   if (edgeUid !== 0) {
     throw new DsecError('permission-denied', 'starting a launcher needs root');
   }
-  const { socketPath } = await startLauncher({
-    ...{ program: launcherProgram, agentProgram },
-    ...{ stateRoot: paths.root, edgeId, edgeUid },
-  });
+  const ensureLauncher = () =>
+    startLauncher({
+      ...{ program: launcherProgram, agentProgram },
+      ...{ stateRoot: paths.root, edgeId, edgeUid },
+    });
+  const { socketPath } = await ensureLauncher();
   return openContainerBackend({
-    ...{ stateRoot: paths.root, edgeId, epoch, launcherSocket: socketPath },
+    ...{ stateRoot: paths.root, edgeId, epoch, launcherSocket: socketPath, ensureLauncher },
     layerStore: await createLayerStore(join(paths.store)),
   });
 }

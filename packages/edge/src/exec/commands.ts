@@ -181,11 +181,13 @@ function addCommand(
   row: ExecRow,
   open: typeof openSpool,
 ): Command {
+  const stdout = open(spoolOptions(roll, row, 'out'));
+  const stderr = open(spoolOptions(roll, row, 'err'));
   const command: Command = {
-    ...{ row, entry, changes: createWakers() },
-    stdout: open(spoolOptions(roll, row, 'out')),
-    stderr: open(spoolOptions(roll, row, 'err')),
-    ...{ started: false, attachment: undefined, attaching: false },
+    ...{ row, entry, changes: createWakers(), stdout, stderr },
+    // What has written something has run, also where nobody can ask the agent now.
+    started: stdout.receivedBytes + stderr.receivedBytes > 0,
+    ...{ attachment: undefined, attaching: false },
     ...{ exit: undefined, outcome: undefined, flushDue: false, retryDue: false },
     killRequested: false,
     input: {
