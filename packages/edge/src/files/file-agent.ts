@@ -12,8 +12,8 @@ export interface FileAgent {
   readonly onUse: () => void;
 }
 
-/** What an operation on a file can end with. An agent that says anything else is not believed. */
-const FILE_CODES: ReadonlySet<ErrorCode> = new Set([
+/** What an agent answers that has changed nothing, or not all: a repetition may try again. */
+export const FILE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'invalid-argument',
   'permission-denied',
   'not-found',
@@ -22,12 +22,13 @@ const FILE_CODES: ReadonlySet<ErrorCode> = new Set([
   'storage-full',
   'too-large',
   'overloaded',
-  'unavailable',
   'unsupported',
-  'deadline-exceeded',
-  'cancelled',
-  'protocol',
-  'agent-lost',
+]);
+
+/** What an operation on a file can end with. An agent that says anything else is not believed. */
+const FILE_CODES: ReadonlySet<ErrorCode> = new Set([
+  ...FILE_REFUSALS,
+  ...(['unavailable', 'deadline-exceeded', 'cancelled', 'protocol', 'agent-lost'] as const),
 ]);
 
 /**

@@ -1,10 +1,10 @@
 import type { AgentFields, HostFrameType } from '@dsec/backend';
 import type { BodyOf, FileEntry, QueryOf, RouteOf } from '@dsec/protocol';
-import { type ErrorCode, MINUTE_MS, type SandboxId } from '@dsec/std';
+import { MINUTE_MS, type SandboxId } from '@dsec/std';
 import { crashPoint } from '../crash-point.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { KeyedContext } from '../operation.ts';
-import { broken } from './file-agent.ts';
+import { broken, FILE_REFUSALS } from './file-agent.ts';
 import { entryOf, pathOf } from './file-names.ts';
 import {
   askAgent,
@@ -19,19 +19,6 @@ import {
 
 /** Longer than the removal of the largest tree takes. */
 const CHANGE_MS = 15 * MINUTE_MS;
-
-/** What an agent answers that has changed nothing, or not all: a repetition may try again. */
-const REFUSALS: ReadonlySet<ErrorCode> = new Set([
-  'invalid-argument',
-  'permission-denied',
-  'not-found',
-  'already-exists',
-  'state-conflict',
-  'storage-full',
-  'too-large',
-  'overloaded',
-  'unsupported',
-]);
 
 export interface FileChangesOptions extends FileOperationParts {
   readonly idempotency: Idempotency;
@@ -64,7 +51,7 @@ export function createFileChanges(options: FileChangesOptions): FileChanges {
     [type, fields]: readonly [T, AgentFields<T>],
   ) => {
     const scope = { caller, route, sandbox: entry.id, key };
-    await options.idempotency.attempt(scope, requestDigest, REFUSALS, async () => {
+    await options.idempotency.attempt(scope, requestDigest, FILE_REFUSALS, async () => {
       crashPoint('change.after-intent');
       const signal = key === undefined ? callerSignal : undefined;
       const answer = await askAgent({ link, signal }, type, fields, CHANGE_MS);
