@@ -1,6 +1,6 @@
 """Many sandboxes in one call; each is worked with as soon as it is ready, all at the same time.
 
-    burst.py [COUNT] [ENVIRONMENT]
+burst.py [COUNT] [ENVIRONMENT]
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """One sandbox: a command, a file, a shell, and output as it comes.
 
-    quick_start.py [ENVIRONMENT]
+quick_start.py [ENVIRONMENT]
 """
 
 import sys

@@ -6,7 +6,8 @@
         print(sandbox.exec("pytest -q").stdout)
 
 `Client`, `Sandbox` and what they give are for ordinary code; `AsyncClient` and `AsyncSandbox` have the same
-methods for `async` code. Times that a caller gives are seconds, unless a name says otherwise; sizes are bytes.
+methods for `async` code. Times that a caller gives are seconds, unless a name says otherwise; sizes are
+bytes.
 """
 
 from libdsec import errors, errors_gen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from libdsec import errors_gen
 from libdsec._core.error import Details, DsecError
@@ -31,33 +31,37 @@ class CommandFailed(Exception):
         return CommandFailed, (self.result,)
 
 
-def error_of_body(
-    body: object, *, status: int = 500, request_id: str | None = None
-) -> DsecError:
+def error_of_body(body: object, *, status: int = 500, request_id: str | None = None) -> DsecError:
     """The error that a body says. One whose code is not known here keeps that code in the base class."""
-    if not isinstance(body, dict) or not isinstance(body.get("code"), str):
+    fields = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+    code = fields.get("code")
+    if not isinstance(code, str):
         return unreadable(status, request_id)
-    code: str = body["code"]
     kind = ERROR_CLASSES.get(code, DsecError)
-    details = body.get("details")
+    details: Any = fields.get("details")
     error = kind(
-        str(body.get("message", "error without a message")),
-        details=details if isinstance(details, dict) else None,
+        str(fields.get("message", "error without a message")),
+        details=cast("dict[str, Any]", details) if isinstance(details, dict) else None,
         request_id=request_id,
     )
     if kind is DsecError:
         error.code, error.status = code, status
-    error.retryable = bool(body.get("retryable", kind.retryable))
-    error.remedy = str(body.get("remedy", kind.remedy))
+    error.retryable = bool(fields.get("retryable", kind.retryable))
+    error.remedy = str(fields.get("remedy", kind.remedy))
     return error
 
 
 def unreadable(status: int, request_id: str | None) -> DsecError:
     """For a response that no server of DSec gives: there is another program, or a proxy, in between."""
-    code = {401: "unauthenticated", 403: "permission-denied", 404: "not-found", 429: "rate-limited"}.get(
-        status, "unavailable" if status in (502, 503, 504) else "protocol"
+    code = {
+        401: "unauthenticated",
+        403: "permission-denied",
+        404: "not-found",
+        429: "rate-limited",
+    }.get(status, "unavailable" if status in (502, 503, 504) else "protocol")
+    return ERROR_CLASSES[code](
+        f"the server answered {status} without an error of DSec", request_id=request_id
     )
-    return ERROR_CLASSES[code](f"the server answered {status} without an error of DSec", request_id=request_id)
 
 
 __all__ = [

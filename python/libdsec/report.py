@@ -20,10 +20,10 @@ LAYER = re.compile(r"(?:(base|workspace|toolkit|diff)/)?([^/:]+):([^/:]+)")
 class DSecContainerRunArgs:
     """What a container shall be.
 
-    `container_image`: `kind/name:version` is a layer, `name:version` the base of that name, and a plain name an
-    environment. `memory_limit_mb`: MiB. `cpu_cores_limit`: processors, also parts of one. `ttl_running_stop`:
-    seconds after which it is stopped. `network_rules`: what it may reach, kind to targets, as in
-    `{"domain": ["example.org"]}`; nothing, where empty. `init_user`: who runs its commands.
+    `container_image`: `kind/name:version` is a layer, `name:version` the base of that name, and a plain
+    name an environment. `memory_limit_mb`: MiB. `cpu_cores_limit`: processors, also parts of one.
+    `ttl_running_stop`: seconds after which it is stopped. `network_rules`: what it may reach, kind to
+    targets, as in `{"domain": ["example.org"]}`; nothing, where empty. `init_user`: who runs its commands.
     """
 
     container_image: str

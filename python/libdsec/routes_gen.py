@@ -22,21 +22,39 @@ BRANCH_SNAPSHOT = Route("branchSnapshot", "POST", "/v1/snapshots/{snapshotId}/br
 START_EXEC = Route("startExec", "POST", "/v1/sandboxes/{sandboxId}/execs", "keyed")
 LIST_EXECS = Route("listExecs", "GET", "/v1/sandboxes/{sandboxId}/execs", "read")
 GET_EXEC = Route("getExec", "GET", "/v1/sandboxes/{sandboxId}/execs/{execId}", "read")
-READ_EXEC_OUTPUT = Route("readExecOutput", "GET", "/v1/sandboxes/{sandboxId}/execs/{execId}/output", "read")
-WRITE_EXEC_STDIN = Route("writeExecStdin", "POST", "/v1/sandboxes/{sandboxId}/execs/{execId}/stdin", "idempotent")
-SIGNAL_EXEC = Route("signalExec", "POST", "/v1/sandboxes/{sandboxId}/execs/{execId}/signal", "keyed")
-RESIZE_EXEC = Route("resizeExec", "PUT", "/v1/sandboxes/{sandboxId}/execs/{execId}/pty", "idempotent")
-SET_EXEC_TIMEOUT = Route("setExecTimeout", "PUT", "/v1/sandboxes/{sandboxId}/execs/{execId}/timeout", "idempotent")
-ATTACH_EXEC = Route("attachExec", "GET", "/v1/sandboxes/{sandboxId}/execs/{execId}/attach", "idempotent")
+READ_EXEC_OUTPUT = Route(
+    "readExecOutput", "GET", "/v1/sandboxes/{sandboxId}/execs/{execId}/output", "read"
+)
+WRITE_EXEC_STDIN = Route(
+    "writeExecStdin", "POST", "/v1/sandboxes/{sandboxId}/execs/{execId}/stdin", "idempotent"
+)
+SIGNAL_EXEC = Route(
+    "signalExec", "POST", "/v1/sandboxes/{sandboxId}/execs/{execId}/signal", "keyed"
+)
+RESIZE_EXEC = Route(
+    "resizeExec", "PUT", "/v1/sandboxes/{sandboxId}/execs/{execId}/pty", "idempotent"
+)
+SET_EXEC_TIMEOUT = Route(
+    "setExecTimeout", "PUT", "/v1/sandboxes/{sandboxId}/execs/{execId}/timeout", "idempotent"
+)
+ATTACH_EXEC = Route(
+    "attachExec", "GET", "/v1/sandboxes/{sandboxId}/execs/{execId}/attach", "idempotent"
+)
 OPEN_SESSION = Route("openSession", "POST", "/v1/sandboxes/{sandboxId}/sessions", "keyed")
 LIST_SESSIONS = Route("listSessions", "GET", "/v1/sandboxes/{sandboxId}/sessions", "read")
-CLOSE_SESSION = Route("closeSession", "DELETE", "/v1/sandboxes/{sandboxId}/sessions/{sessionId}", "idempotent")
-CONNECT_PORT = Route("connectPort", "GET", "/v1/sandboxes/{sandboxId}/ports/{port}/connect", "idempotent")
+CLOSE_SESSION = Route(
+    "closeSession", "DELETE", "/v1/sandboxes/{sandboxId}/sessions/{sessionId}", "idempotent"
+)
+CONNECT_PORT = Route(
+    "connectPort", "GET", "/v1/sandboxes/{sandboxId}/ports/{port}/connect", "idempotent"
+)
 READ_FILE = Route("readFile", "GET", "/v1/sandboxes/{sandboxId}/files/content", "read")
 WRITE_FILE = Route("writeFile", "PUT", "/v1/sandboxes/{sandboxId}/files/content", "idempotent")
 STAT_FILE = Route("statFile", "GET", "/v1/sandboxes/{sandboxId}/files/stat", "read")
 LIST_FILES = Route("listFiles", "GET", "/v1/sandboxes/{sandboxId}/files", "read")
-MAKE_DIRECTORY = Route("makeDirectory", "POST", "/v1/sandboxes/{sandboxId}/files/directory", "keyed")
+MAKE_DIRECTORY = Route(
+    "makeDirectory", "POST", "/v1/sandboxes/{sandboxId}/files/directory", "keyed"
+)
 MOVE_FILE = Route("moveFile", "POST", "/v1/sandboxes/{sandboxId}/files/move", "keyed")
 REMOVE_FILE = Route("removeFile", "DELETE", "/v1/sandboxes/{sandboxId}/files", "keyed")
 IMPORT_LAYER = Route("importLayer", "POST", "/v1/layer-imports", "idempotent")
@@ -46,8 +64,12 @@ VERIFY_LAYER = Route("verifyLayer", "POST", "/v1/layers/{layerId}/verify", "read
 REMOVE_LAYER = Route("removeLayer", "DELETE", "/v1/layers/{layerId}", "idempotent")
 LIST_LAYER_REFS = Route("listLayerRefs", "GET", "/v1/layer-refs", "read")
 RESOLVE_LAYER_REF = Route("resolveLayerRef", "GET", "/v1/resolve", "read")
-CREATE_LAYER_REF = Route("createLayerRef", "PUT", "/v1/layer-refs/{kind}/{name}/{version}", "idempotent")
-REMOVE_LAYER_REF = Route("removeLayerRef", "DELETE", "/v1/layer-refs/{kind}/{name}/{version}", "idempotent")
+CREATE_LAYER_REF = Route(
+    "createLayerRef", "PUT", "/v1/layer-refs/{kind}/{name}/{version}", "idempotent"
+)
+REMOVE_LAYER_REF = Route(
+    "removeLayerRef", "DELETE", "/v1/layer-refs/{kind}/{name}/{version}", "idempotent"
+)
 LIST_ENVIRONMENTS = Route("listEnvironments", "GET", "/v1/environments", "read")
 GET_ENVIRONMENT = Route("getEnvironment", "GET", "/v1/environments/{name}", "read")
 PUT_ENVIRONMENT = Route("putEnvironment", "PUT", "/v1/environments/{name}", "idempotent")

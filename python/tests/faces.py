@@ -92,5 +92,7 @@ def all_exported(face: str) -> dict[str, Any]:
         name.removeprefix("Async"): value
         for name, value in vars(libdsec).items()
         if inspect.isclass(value)
-        and value.__module__.startswith("libdsec._async" if face == "Async" else "libdsec._sync_gen")
+        and value.__module__.startswith(
+            "libdsec._async" if face == "Async" else "libdsec._sync_gen"
+        )
     }

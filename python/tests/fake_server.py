@@ -50,7 +50,13 @@ class Exchange:
         self.bytes(json.dumps(value).encode(), status, {"content-type": "application/json"})
 
     def error(self, code: str, status: int = 503, **more: object) -> None:
-        body = {"code": code, "message": f"no: {code}", "retryable": False, "remedy": "Do so.", **more}
+        body = {
+            "code": code,
+            "message": f"no: {code}",
+            "retryable": False,
+            "remedy": "Do so.",
+            **more,
+        }
         self.json({"details": {}, **body}, status)
 
     def bytes(self, data: bytes, status: int = 200, headers: dict[str, str] | None = None) -> None:

@@ -1,6 +1,6 @@
 """Plays spec/scenarios.json with one of the two Python forms of the SDK; spec/scenarios.md says how.
 
-    run_scenarios.py --form python|python-async --variables FILE [--only NAME]…
+run_scenarios.py --form python|python-async --variables FILE [--only NAME]…
 """
 
 from __future__ import annotations

@@ -101,7 +101,13 @@ def test_a_command_that_is_checked(box: Any, server: FakeServer) -> None:
 
 
 def test_a_command_without_a_result(box: Any, server: FakeServer) -> None:
-    error = {"code": "command-not-found", "message": "no x", "retryable": False, "remedy": "", "details": {}}
+    error = {
+        "code": "command-not-found",
+        "message": "no x",
+        "retryable": False,
+        "remedy": "",
+        "details": {},
+    }
     server.on("POST", EXECS, give({"exec": command("failed", error=error)}, 201))
     with pytest.raises(errors.CommandNotFoundError, match="no x"):
         box.exec("x")
@@ -202,13 +208,18 @@ def test_a_stream_goes_on_after_lost_connections(box: Any, server: FakeServer) -
 @pytest.mark.parametrize(
     ("tell", "kind"),
     [
-        (lambda socket: socket.send({"type": "error", "error": {"code": "agent-lost"}}), "AgentLostError"),
+        (
+            lambda socket: socket.send({"type": "error", "error": {"code": "agent-lost"}}),
+            "AgentLostError",
+        ),
         (lambda socket: socket.close(4005, "gone"), "NotFoundError"),
         (lambda socket: socket.close(1008), "PermissionDeniedError"),
         (lambda socket: socket.output("stdout", 5, b"x"), "ProtocolError"),
         (lambda socket: socket.send(b"\x01"), "ProtocolError"),
         (
-            lambda socket: socket.send({"type": "gap", "channel": "stdout", "offset": 0, "nextOffset": 9}),
+            lambda socket: socket.send(
+                {"type": "gap", "channel": "stdout", "offset": 0, "nextOffset": 9}
+            ),
             "OutputLostError",
         ),
     ],
@@ -242,7 +253,11 @@ def test_one_output_is_followed(box: Any, server: FakeServer) -> None:
 
     server.on("GET", OUTPUT, half, rest)
     assert b"".join(running(box, server).output("stderr")) == b"abcdef"
-    assert server.to("GET", OUTPUT)[1].query == {"stream": ["stderr"], "offset": ["3"], "follow": ["true"]}
+    assert server.to("GET", OUTPUT)[1].query == {
+        "stream": ["stderr"],
+        "offset": ["3"],
+        "follow": ["true"],
+    }
 
 
 def test_waiting_has_a_limit(box: Any, server: FakeServer) -> None:
@@ -263,7 +278,10 @@ def test_signals_sizes_and_limits(box: Any, server: FakeServer) -> None:
     started.kill()
     lost, first, second = server.to("POST", f"{EXEC_PATH}/signal")
     assert lost.key == first.key != second.key
-    assert (first.json, second.json) == ({"signal": 15, "scope": "leader"}, {"signal": 9, "scope": "tree"})
+    assert (first.json, second.json) == (
+        {"signal": 15, "scope": "leader"},
+        {"signal": 9, "scope": "tree"},
+    )
     server.on("GET", EXEC_PATH, give(command()))
     started.kill()
     started.resize(40, 120)
@@ -277,13 +295,22 @@ def test_signals_sizes_and_limits(box: Any, server: FakeServer) -> None:
 
 
 def test_a_session_keeps_a_shell(box: Any, server: FakeServer) -> None:
-    session = {"id": "se-aaaaaaaaaaaaaaaa", "sandbox": box.id, "open": True, "trusted": False, "createdAtMs": 1}
+    session = {
+        "id": "se-aaaaaaaaaaaaaaaa",
+        "sandbox": box.id,
+        "open": True,
+        "trusted": False,
+        "createdAtMs": 1,
+    }
     server.on("POST", f"/v1/sandboxes/{box.id}/sessions", give(session, 201))
     server.on("DELETE", f"/v1/sandboxes/{box.id}/sessions/{session['id']}", lambda e: e.empty())
     server.on("POST", EXECS, give(started("/tmp\n"), 201))
     with box.session(cwd="/tmp", shell="/bin/bash") as shell:
         assert shell.exec("pwd").stdout == "/tmp\n"
-    assert server.to("POST", f"/v1/sandboxes/{box.id}/sessions")[0].json == {"shell": ["/bin/bash"], "cwd": "/tmp"}
+    assert server.to("POST", f"/v1/sandboxes/{box.id}/sessions")[0].json == {
+        "shell": ["/bin/bash"],
+        "cwd": "/tmp",
+    }
     assert server.to("POST", EXECS)[0].json["session"] == session["id"]
     assert server.requests[-1].method == "DELETE"
 

@@ -38,7 +38,9 @@ def test_a_server_is_found_in_this_order(tmp_path: Path) -> None:
     assert find_server(environment=environment).base_url == "http://127.0.0.1:1"
     environment |= {"DSEC_URL": "https://dsec.example", "DSEC_API_KEY": "other"}
     assert find_server(environment=environment) == Server("https://dsec.example", "other")
-    assert find_server("unix:/run/x.sock", "k", environment) == Server("http://localhost", "k", "/run/x.sock")
+    assert find_server("unix:/run/x.sock", "k", environment) == Server(
+        "http://localhost", "k", "/run/x.sock"
+    )
 
 
 def test_a_key_in_a_file_goes_to_the_server_of_that_file_alone(tmp_path: Path) -> None:
@@ -63,7 +65,12 @@ def test_where_no_server_is_known_it_says_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "is_local"),
-    [("http://127.0.0.1:1", True), ("http://[::1]:1", True), ("unix:/x", True), ("https://a.example", False)],
+    [
+        ("http://127.0.0.1:1", True),
+        ("http://[::1]:1", True),
+        ("unix:/x", True),
+        ("https://a.example", False),
+    ],
 )
 def test_what_is_on_this_machine_needs_no_proxy(url: str, is_local: bool) -> None:
     assert parse_server(url, KEY).is_local is is_local
@@ -142,8 +149,12 @@ def test_arguments_of_the_report() -> None:
         init_user="root",
     )
     environment, options = container_options(args)
-    assert environment is None and options["layers"] == ["base/a:1.0.0"] and options["user"] == "root"
-    assert options["limits"] == libdsec.SandboxLimits(memory_bytes=4096 * 2**20, cpu_millicores=4000)
+    assert (
+        environment is None and options["layers"] == ["base/a:1.0.0"] and options["user"] == "root"
+    )
+    assert options["limits"] == libdsec.SandboxLimits(
+        memory_bytes=4096 * 2**20, cpu_millicores=4000
+    )
     assert options["ttl"] == libdsec.Ttl(lifetime_ms=300_000)
     assert options["network"] == [libdsec.NetworkRule(kind="domain", target="example.org")]
     with pytest.raises(errors.UnsupportedError, match="pypi"):
@@ -153,7 +164,8 @@ def test_arguments_of_the_report() -> None:
 def test_every_code_has_its_class_with_a_remedy() -> None:
     table = (Path(__file__).parents[2] / "docs/reference/errors.md").read_text()
     for code, kind in ERROR_CLASSES.items():
-        row = f"| `{code}` | {kind.status} | {'yes' if kind.retryable else 'no'} | {kind.exit_code} | {kind.remedy} |"
+        retryable = "yes" if kind.retryable else "no"
+        row = f"| `{code}` | {kind.status} | {retryable} | {kind.exit_code} | {kind.remedy} |"
         assert row in table and getattr(errors, kind.__name__) is kind
 
 

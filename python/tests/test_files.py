@@ -98,7 +98,9 @@ def test_what_can_be_read_again_is_sent_again(box: Any, server: FakeServer) -> N
         file.seek(7)
         for content in (data, file):
             server.requests.clear()
-            server.on("PUT", CONTENT, hang_up, refuse("unavailable"), give(entry(sizeBytes=700_000)))
+            server.on(
+                "PUT", CONTENT, hang_up, refuse("unavailable"), give(entry(sizeBytes=700_000))
+            )
             assert box.files.write("/f", content, mode=0o600).size_bytes == 700_000
             sent = server.to("PUT", CONTENT)
             assert [one.body == data for one in sent] == [True] * 3
@@ -154,9 +156,16 @@ def test_files_of_this_machine(box: Any, server: FakeServer, tmp_path: Path) -> 
 
 def test_what_a_directory_holds(box: Any, server: FakeServer) -> None:
     odd = entry("\ufffd", nameBase64=base64.b64encode(b"\xff").decode(), kind="directory")
-    server.on("GET", FILES, give({"entries": [entry("a")], "cursor": "next"}), give({"entries": [odd]}))
+    server.on(
+        "GET", FILES, give({"entries": [entry("a")], "cursor": "next"}), give({"entries": [odd]})
+    )
     first, second = box.files.list("/")
-    assert (first.name, first.name_bytes, first.is_directory, first.mtime) == ("a", b"a", False, 5.5)
+    assert (first.name, first.name_bytes, first.is_directory, first.mtime) == (
+        "a",
+        b"a",
+        False,
+        5.5,
+    )
     assert (second.name_bytes, second.is_directory) == (b"\xff", True)
     assert server.to("GET", FILES)[1].query == {"path": ["/"], "limit": ["500"], "cursor": ["next"]}
 

@@ -16,8 +16,10 @@ def model_of(name: str) -> type[BaseModel]:
 def round_trip(name: str, value: Any) -> Any:
     model = model_of(name).model_validate(value)
     text = model.model_dump_json(by_alias=True, exclude_none=True)
-    return model_of(name).model_validate_json(text).model_dump(
-        mode="json", by_alias=True, exclude_none=True
+    return (
+        model_of(name)
+        .model_validate_json(text)
+        .model_dump(mode="json", by_alias=True, exclude_none=True)
     )
 
 

@@ -15,7 +15,13 @@ from shapes import BOX_PATH, SANDBOX, sandbox
 
 BATCH = ("POST", "/v1/sandbox-batches")
 DIGEST = "sha256:" + "0" * 64
-NO_ROOM = {"code": "overloaded", "message": "no room", "retryable": True, "remedy": "", "details": {}}
+NO_ROOM = {
+    "code": "overloaded",
+    "message": "no room",
+    "retryable": True,
+    "remedy": "",
+    "details": {},
+}
 
 
 def box_id(index: int) -> str:
@@ -40,10 +46,17 @@ def made(index: int) -> dict[str, Any]:
 
 def test_many_are_told_once_each_over_lost_connections(client: Any, server: FakeServer) -> None:
     failed = {"index": 1, "error": NO_ROOM}
-    server.on(*BATCH, hang_up, lines(made(2), made(0), broken=True), lines(made(0), failed, made(2), made(3)))
+    server.on(
+        *BATCH,
+        hang_up,
+        lines(made(2), made(0), broken=True),
+        lines(made(0), failed, made(2), made(3)),
+    )
     items = list(client.create_many(4, "example", job="j", idempotency_key="mine"))
     assert [getattr(item, "id", None) for item in items] == [box_id(2), box_id(0), None, box_id(3)]
-    assert isinstance(items[2], SandboxFailure) and isinstance(items[2].error, errors.OverloadedError)
+    assert isinstance(items[2], SandboxFailure) and isinstance(
+        items[2].error, errors.OverloadedError
+    )
     sent = server.to(*BATCH)
     assert {(one.key, one.body) for one in sent} == {("mine", sent[0].body)} and len(sent) == 3
     assert sent[0].json == {"count": 4, "spec": {"environment": "example", "job": "j"}}
@@ -107,7 +120,10 @@ def test_listings_go_through_their_pages(client: Any, server: FakeServer) -> Non
     assert second.query == {**first.query, "cursor": ["x"]}
     server.on("GET", "/v1/sandboxes", page(0, "x"), page(2, "y"))
     assert len(list(client.list(limit=3, page_size=2))) == 3
-    assert [one.query for one in server.requests[-2:]] == [{"limit": ["2"]}, {"limit": ["1"], "cursor": ["x"]}]
+    assert [one.query for one in server.requests[-2:]] == [
+        {"limit": ["2"]},
+        {"limit": ["1"], "cursor": ["x"]},
+    ]
     assert list(client.list(limit=0)) == []
 
 
@@ -148,9 +164,16 @@ def test_the_life_of_a_sandbox(box: Any, server: FakeServer) -> None:
     assert box.renew({"idle_ms": 1000}).info.revision == 4
     assert server.requests[-1].json == {"idleMs": 1000}
     waiting = give(sandbox(revision=5))
-    server.on("GET", BOX_PATH, waiting, waiting, hang_up, give(sandbox(state="stopped", endReason="ttl")))
+    server.on(
+        "GET", BOX_PATH, waiting, waiting, hang_up, give(sandbox(state="stopped", endReason="ttl"))
+    )
     assert box.wait().info.end_reason == "ttl"
-    assert [one.query.get("afterRevision") for one in server.to("GET", BOX_PATH)[-4:]] == [None, ["5"], ["5"], ["5"]]
+    assert [one.query.get("afterRevision") for one in server.to("GET", BOX_PATH)[-4:]] == [
+        None,
+        ["5"],
+        ["5"],
+        ["5"],
+    ]
     with pytest.raises(errors.StateConflictError, match="ttl"):
         box.wait("running")
 
@@ -183,7 +206,9 @@ def test_a_layer_of_an_archive(client: Any, server: FakeServer, tmp_path: Path) 
     lost, sent = server.to("POST", "/v1/layer-imports")
     assert sent.body == lost.body == b"tar" * 100_000
     assert sent.query == {"format": ["tar"], "ref": ["base/debian:1.0.0"]}
-    server.on("POST", "/v1/layer-imports", lines({**step, "error": {**NO_ROOM, "code": "import-limit"}}))
+    server.on(
+        "POST", "/v1/layer-imports", lines({**step, "error": {**NO_ROOM, "code": "import-limit"}})
+    )
     with pytest.raises(errors.ImportLimitError):
         client.layers.import_(io.BytesIO(b"x"), "base", "a", "1.0.0", format="oci-archive")
 
@@ -222,7 +247,14 @@ def test_environments_keys_and_jobs(client: Any, server: FakeServer) -> None:
     assert server.requests[-1].json == {"layers": ["base/a:1.0.0"], "revision": 0}
     client.environments.remove("e")
 
-    key = {"id": "ke-aaaaaaaaaaaaaaaa", "name": "k", "project": "p", "principal": "q", "scopes": ["exec"], "createdAtMs": 1}
+    key = {
+        "id": "ke-aaaaaaaaaaaaaaaa",
+        "name": "k",
+        "project": "p",
+        "principal": "q",
+        "scopes": ["exec"],
+        "createdAtMs": 1,
+    }
     server.on("POST", "/v1/keys", give({"key": key, "secret": KEY}, 201))
     server.on("GET", "/v1/keys", give({"keys": [key]}))
     server.on("DELETE", f"/v1/keys/{key['id']}", lambda exchange: exchange.empty())
@@ -231,7 +263,16 @@ def test_environments_keys_and_jobs(client: Any, server: FakeServer) -> None:
     assert [one.id for one in client.keys.list()] == [key["id"]]
     client.keys.revoke(str(key["id"]))
 
-    job = {"job": "j", "project": "p", "creating": 0, "running": 2, "paused": 0, "stopped": 0, "failed": 0, "firstCreatedAtMs": 1}
+    job = {
+        "job": "j",
+        "project": "p",
+        "creating": 0,
+        "running": 2,
+        "paused": 0,
+        "stopped": 0,
+        "failed": 0,
+        "firstCreatedAtMs": 1,
+    }
     result = {"matched": 2, "changed": 2, "failed": 0, "failures": []}
     server.on("GET", "/v1/jobs", give({"jobs": [job]}))
     server.on("GET", "/v1/jobs/j", give(job))

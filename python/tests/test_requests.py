@@ -17,7 +17,9 @@ from shapes import BOX_PATH, SANDBOX, sandbox
 CREATE = ("POST", "/v1/sandboxes")
 
 
-def test_a_create_that_has_to_be_repeated_is_the_same_request(client: Any, server: FakeServer) -> None:
+def test_a_create_that_has_to_be_repeated_is_the_same_request(
+    client: Any, server: FakeServer
+) -> None:
     server.on(*CREATE, hang_up, refuse("unavailable"), refuse("overloaded"), give(sandbox(), 201))
     box = client.create("example", limits={"memory_bytes": 2**30}, wait_for="allocated")
     assert box.id == SANDBOX and box.state == "running"
@@ -31,7 +33,9 @@ def test_a_create_that_has_to_be_repeated_is_the_same_request(client: Any, serve
     assert sent[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_calls_have_keys_of_their_own_and_those_that_are_given(client: Any, server: FakeServer) -> None:
+def test_calls_have_keys_of_their_own_and_those_that_are_given(
+    client: Any, server: FakeServer
+) -> None:
     server.on(*CREATE, give(sandbox(), 201))
     client.create("a")
     client.create("a")
@@ -79,7 +83,9 @@ def test_what_is_no_answer_of_dsec(
         client.create("a")
 
 
-def test_an_answer_that_does_not_fit_is_a_breach_of_protocol(client: Any, server: FakeServer) -> None:
+def test_an_answer_that_does_not_fit_is_a_breach_of_protocol(
+    client: Any, server: FakeServer
+) -> None:
     server.on(*CREATE, give({"id": 1}, 201))
     with pytest.raises(errors.ProtocolError):
         client.create("a")
@@ -130,7 +136,12 @@ def test_a_server_on_a_unix_socket(face: Any, server: FakeServer, tmp_path: Any)
 
 
 def test_a_slip_of_the_pen_is_told_before_anything_is_sent(client: Any, server: FakeServer) -> None:
-    for options in ({"limits": {"memory": 1}}, {"ttl": {"idle_ms": "x"}}, {"labels": 3}, {"memory": 1}):
+    for options in (
+        {"limits": {"memory": 1}},
+        {"ttl": {"idle_ms": "x"}},
+        {"labels": 3},
+        {"memory": 1},
+    ):
         with pytest.raises(errors.InvalidArgumentError) as caught:
             client.create("a", **options)
         assert caught.value.details["field"]

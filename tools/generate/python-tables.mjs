@@ -2,6 +2,8 @@
 
 const HEADER = (source) => `# Generated from ${source} by \`npm run generate\`. Do not edit.\n`;
 
+const COLUMNS_MAX = 100;
+
 /** `errors_gen.py`, from the code table of `@dsec/std`. */
 export function renderPythonErrors({ ERROR_CODES }) {
   const rows = Object.entries(ERROR_CODES).map(([code, row]) => [className(code), code, row]);
@@ -41,7 +43,9 @@ ${rows.map(([name, code]) => `    "${code}": ${name},`).join('\n')}
 export function renderPythonRoutes({ ROUTES }) {
   const rows = Object.entries(ROUTES).map(([name, { method, path, effect }]) => {
     const constant = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
-    return `${constant} = Route("${name}", "${method}", "${path}", "${effect}")`;
+    const line = `${constant} = Route("${name}", "${method}", "${path}", "${effect}")`;
+    if (line.length <= COLUMNS_MAX) return line;
+    return `${constant} = Route(\n    "${name}", "${method}", "${path}", "${effect}"\n)`;
   });
   return `${HEADER('packages/protocol/src/api')}
 """The operations of the API."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from typing import BinaryIO, cast
 
 from libdsec._core import async_io
@@ -12,7 +12,7 @@ from libdsec._core.result import pieces
 
 PIECE_BYTES = 256 * 1024
 
-Data = bytes | str | BinaryIO | Iterable[bytes] | AsyncIterable[bytes]
+Data = bytes | str | BinaryIO | async_io.Items
 OnProgress = Callable[[int], None]
 
 
@@ -22,7 +22,7 @@ class AsyncBody:
     def __init__(self, data: Data, on_progress: OnProgress | None = None) -> None:
         self._on_progress = on_progress
         self._file: BinaryIO | None = None
-        self._items: Iterable[bytes] | AsyncIterable[bytes] = ()
+        self._items: async_io.Items = ()
         self._start = 0
         self._is_used = False
         self.length: int | None = None
@@ -56,11 +56,7 @@ class AsyncBody:
                 yield piece
             return
         self._is_used = True
-        if isinstance(self._items, AsyncIterable):
-            async for data in self._items:
-                yield bytes(data)
-            return
-        for data in self._items:
+        async for data in async_io.each(self._items):
             for piece in pieces(data, PIECE_BYTES):
                 yield piece
 

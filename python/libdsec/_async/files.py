@@ -28,9 +28,10 @@ WHOLE_BYTES = 2**20
 class AsyncFiles:
     """Files of a sandbox, of any size in constant memory.
 
-    Paths are text, bytes or `PurePath`; relative ones start at the working directory of the sandbox. `user`:
-    whose rights are used, those of the sandbox's own user where absent. A symbolic link never leads out of the
-    sandbox. All raise `NotFoundError` for what is not there and `PermissionDeniedError` for what that user may not do.
+    Paths are text, bytes or `PurePath`; relative ones start at the working directory of the sandbox.
+    `user`: whose rights are used, those of the sandbox's own user where absent. A symbolic link never leads
+    out of the sandbox. All raise `NotFoundError` for what is not there and `PermissionDeniedError` for what
+    that user may not do.
     """
 
     def __init__(self, transport: AsyncTransport, sandbox: str) -> None:
@@ -76,7 +77,8 @@ class AsyncFiles:
             try:
                 async with self._transport.open(request, Deadline(None)) as response:
                     size = int(response.headers.get("dsec-size-bytes", sys.maxsize))
-                    if known is None and (size if end is None else min(size, end)) - offset <= WHOLE_BYTES:
+                    whole = (size if end is None else min(size, end)) - offset
+                    if known is None and whole <= WHOLE_BYTES:
                         yield await response.aread()
                         return
                     found = await self.stat(path, user=user)
@@ -103,9 +105,10 @@ class AsyncFiles:
     ) -> FileInfo:
         """Writes a file as a whole: until all has come, readers see the old one or none.
 
-        `data`: bytes, text (as UTF-8), a binary file from where it stands, or what gives bytes one after the
-        other. `mode`: permission bits. `exclusive`: `AlreadyExistsError` instead of replacing. What cannot be read
-        a second time is not sent again after a lost connection: then `UnavailableError`, and nothing is written.
+        `data`: bytes, text (as UTF-8), a binary file from where it stands, or what gives bytes one after
+        the other. `mode`: permission bits. `exclusive`: `AlreadyExistsError` instead of replacing. What
+        cannot be read a second time is not sent again after a lost connection: then `UnavailableError`, and
+        nothing is written.
         """
         query = self._write_query(path, mode, create_parents, exclusive, user)
         return await self._write(query, AsyncBody(data))
@@ -160,7 +163,7 @@ class AsyncFiles:
     async def move(
         self, source: PathLike, target: PathLike, *, replace: bool = False, user: str | None = None
     ) -> None:
-        """Renames a file or directory. `AlreadyExistsError` where the target is there, unless it may be replaced."""
+        """Renames a file or directory. `AlreadyExistsError` where the target is there; see `replace`."""
         fields = {**path_fields(source, "source"), **path_fields(target, "target")}
         body = as_model(models.FileMove, {**fields, "replace": replace, "user": user})
         await self._transport.run(self._request(routes.MOVE_FILE, body=body))

@@ -40,7 +40,8 @@ class AsyncLayers:
         """Makes a layer of an archive (a path or a binary file), and gives it a name.
 
         The same content is the same layer, so that it can be done again. `on_progress` is called with the
-        entries and bytes read so far. Raises `ImportInvalidError`, `ImportLimitError`, `AlreadyExistsError`.
+        entries and bytes read so far. Raises `ImportInvalidError`, `ImportLimitError`,
+        `AlreadyExistsError`.
         """
         query = {"format": format, "ref": f"{kind}/{name}:{version}"}
         request = build_request(routes.IMPORT_LAYER, query=query)
@@ -94,9 +95,7 @@ class AsyncLayers:
     async def verify(self, layer_id: str, *, timeout: float = 3600) -> models.LayerVerifyReport:
         """Reads every byte of a layer and compares the digests."""
         request = build_request(routes.VERIFY_LAYER, {"layerId": layer_id})
-        return await self._transport.call(
-            models.LayerVerifyReport, request, timeout, wait=timeout
-        )
+        return await self._transport.call(models.LayerVerifyReport, request, timeout, wait=timeout)
 
     async def remove(self, layer_id: str) -> None:
         """Removes a layer that nothing refers to; `ConflictError` or `StateConflictError` for others."""

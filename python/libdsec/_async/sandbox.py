@@ -31,7 +31,13 @@ from libdsec._core.spec import (
     milliseconds,
     spec_fields,
 )
-from libdsec.errors import DsecError, NotFoundError, StateConflictError, UnavailableError, error_of_body
+from libdsec.errors import (
+    DsecError,
+    NotFoundError,
+    StateConflictError,
+    UnavailableError,
+    error_of_body,
+)
 
 if TYPE_CHECKING:
     from libdsec._async.client import AsyncClient
@@ -72,7 +78,9 @@ class AsyncSandbox:
         Its own finds its server as `AsyncClient` does, and is closed with the context.
         """
         if client is not None:
-            return cls(client._transport, await create_sandbox(client._transport, environment, options))
+            return cls(
+                client._transport, await create_sandbox(client._transport, environment, options)
+            )
         transport = AsyncTransport(find_server(url, api_key), TIMEOUT_S)
         try:
             info = await create_sandbox(transport, environment, options)
@@ -155,9 +163,10 @@ class AsyncSandbox:
         """Runs a command to its end. A text goes to `/bin/sh -c`, a list is a program and its arguments.
 
         `stdin`: all of its input. `timeout`: seconds of running time, after which every process of it is
-        killed; the result then has `timed_out` and what was written. `check`: raise `CommandFailed` unless it
-        ends with 0. `max_output_bytes`: kept of each stream, a beginning and an end. Raises `CommandNotFoundError`,
-        `StateConflictError` where the sandbox has ended, `AgentLostError` where nobody knows how the command ended.
+        killed; the result then has `timed_out` and what was written. `check`: raise `CommandFailed` unless
+        it ends with 0. `max_output_bytes`: kept of each stream, a beginning and an end. Raises
+        `CommandNotFoundError`, `StateConflictError` where the sandbox has ended, `AgentLostError` where
+        nobody knows how the command ended.
         """
         spec = exec_spec(
             command,
@@ -252,12 +261,10 @@ class AsyncSandbox:
         `shell`: the program and its arguments; that of the sandbox, where absent.
         """
         argv = [shell] if isinstance(shell, str) else None if shell is None else [*shell]
-        return await open_session(
-            self._transport, self.id, shell=argv, cwd=cwd, env=env, user=user
-        )
+        return await open_session(self._transport, self.id, shell=argv, cwd=cwd, env=env, user=user)
 
     async def connect(self, port: int) -> AsyncConnection:
-        """A connection to a TCP port that something inside listens on. `UnavailableError` where nothing does."""
+        """A connection to a TCP port inside. `UnavailableError` where nothing listens on it."""
         request = build_request(routes.CONNECT_PORT, {**self._params, "port": port})
         return AsyncConnection(await self._transport.socket(request, is_bounded=False))
 
@@ -285,9 +292,7 @@ class AsyncSandbox:
     def _params(self) -> dict[str, str]:
         return {"sandboxId": self.info.id}
 
-    async def _update(
-        self, route: Route, body: BaseModel | None = None
-    ) -> AsyncSandbox:
+    async def _update(self, route: Route, body: BaseModel | None = None) -> AsyncSandbox:
         request = build_request(route, self._params, body=body)
         self.info = await self._transport.call(models.Sandbox, request)
         return self

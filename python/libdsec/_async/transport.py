@@ -66,7 +66,9 @@ class AsyncTransport:
         try:
             return model.model_validate_json(content)
         except ValidationError as cause:
-            raise ProtocolError(f"the answer to {request.route.name} does not fit it: {cause}") from cause
+            raise ProtocolError(
+                f"the answer to {request.route.name} does not fit it: {cause}"
+            ) from cause
 
     async def text(self, request: Request) -> str:
         """The same where the answer is text."""
@@ -103,7 +105,7 @@ class AsyncTransport:
         content: AsyncIterator[bytes] | bytes | None = None,
         headers: dict[str, str] | None = None,
         stall: float = STALL_S,
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncGenerator[httpx.Response, None]:
         """One attempt: the answer as it comes, once it is known to be a success."""
         route = request.route
         sent = self._http.build_request(
@@ -118,7 +120,9 @@ class AsyncTransport:
             try:
                 if not response.is_success:
                     request_id = response.headers.get("x-request-id")
-                    raise error_of_response(response.status_code, await response.aread(), request_id)
+                    raise error_of_response(
+                        response.status_code, await response.aread(), request_id
+                    )
                 yield response
             finally:
                 await response.aclose()

@@ -1,1 +1,1 @@
-"""What both faces of the SDK share: requests, answers, retries and results as data, without input or output."""
+"""What both faces of the SDK share: requests, answers, retries and results as data."""

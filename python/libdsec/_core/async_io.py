@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from typing import Any, BinaryIO, Literal, TypeVar, cast
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from typing import Any, BinaryIO, Literal, TypeVar
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect, unix_connect
@@ -15,6 +15,17 @@ from libdsec._core.config import Server
 T = TypeVar("T")
 
 Connection = ClientConnection
+Items = Iterable[bytes] | AsyncIterable[bytes]
+
+
+async def each(items: Items) -> AsyncIterator[bytes]:
+    """What is given, one after the other."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+        return
+    for item in items:
+        yield item
 
 
 async def sleep(seconds: float) -> None:
@@ -29,7 +40,8 @@ async def blocking(function: Callable[..., T], *arguments: Any) -> T:
 
 async def open_file(path: str | os.PathLike[str], mode: Literal["rb", "xb"]) -> BinaryIO:
     """A file of this machine, for bytes."""
-    return cast(BinaryIO, await asyncio.to_thread(open, path, mode))
+    file: BinaryIO = await asyncio.to_thread(open, path, mode)
+    return file
 
 
 def transport(server: Server, limits: httpx.Limits) -> httpx.AsyncHTTPTransport:

@@ -12,7 +12,7 @@ from libdsec.errors import OutputLostError, ProtocolError, error_of_body
 
 ACK_EVERY_BYTES = 256 * 1024
 HEADER = struct.Struct("<BQ")
-STREAMS: tuple[OutputStream | None, ...] = (None, "stdout", "stderr")
+STREAMS: dict[int, OutputStream] = {1: "stdout", 2: "stderr"}
 
 
 class OutputChunk(NamedTuple):
@@ -45,7 +45,7 @@ class OutputAttachment:
         if len(message) < HEADER.size:
             raise ProtocolError(f"attach: a message of {len(message)} bytes")
         channel, offset = HEADER.unpack_from(message)
-        stream = STREAMS[channel] if channel < len(STREAMS) else None
+        stream = STREAMS.get(channel)
         if stream is None or offset != self._offsets[stream]:
             raise ProtocolError(f"attach: bytes of channel {channel} at {offset} were not expected")
         data = message[HEADER.size :]
@@ -62,7 +62,7 @@ class OutputAttachment:
 
     def _control(self, text: str) -> None:
         value = json.loads(text)
-        match value.get("type"):
+        match value["type"]:
             case "gap":
                 self._skip(value["channel"], value["offset"], value["nextOffset"])
             case "exit":
@@ -76,6 +76,7 @@ class OutputAttachment:
     def _skip(self, stream: str, offset: int, next_offset: int) -> None:
         if not self._skip_lost:
             raise OutputLostError(
-                f"{stream} from {offset} to {next_offset} is not kept", details={"offset": next_offset}
+                f"{stream} from {offset} to {next_offset} is not kept",
+                details={"offset": next_offset},
             )
         self._offsets[stream] = next_offset

@@ -40,8 +40,8 @@ def find_server(
 ) -> Server:
     """The server by the arguments, else by DSEC_URL and DSEC_API_KEY, else by the first file that is there.
 
-    The key in a file goes only to the server that the file names. Raises `UnavailableError` where no server is
-    known, `UnauthenticatedError` where there is no key for it.
+    The key in a file goes only to the server that the file names. Raises `UnavailableError` where no server
+    is known, `UnauthenticatedError` where there is no key for it.
     """
     values = os.environ if environment is None else environment
     url = url or values.get("DSEC_URL") or None
@@ -64,7 +64,9 @@ def parse_server(url: str, api_key: str) -> Server:
         return Server("http://localhost", api_key, url[len("unix:") :])
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
-        raise InvalidArgumentError(f"the URL of a server is http://HOST:PORT, https://HOST or unix:/PATH, not {url!r}")
+        raise InvalidArgumentError(
+            f"the URL of a server is http://HOST:PORT, https://HOST or unix:/PATH, not {url!r}"
+        )
     return Server(f"{parts.scheme}://{parts.netloc}", api_key)
 
 

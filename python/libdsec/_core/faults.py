@@ -34,13 +34,21 @@ def error_of_http(fault: Exception, server: Server, deadline: Deadline) -> DsecE
     """Of a request that got no answer, or whose answer broke off."""
     if deadline.is_over:
         return deadline.error()
-    if isinstance(fault, (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.DecodingError)):
+    if isinstance(
+        fault, (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.DecodingError)
+    ):
         return ProtocolError(f"{server.shown}: {fault}")
     if isinstance(fault, httpx.ConnectError):
-        return UnavailableError(f"nothing answers at {server.shown} ({fault}); is `dsec up` running there?")
+        return UnavailableError(
+            f"nothing answers at {server.shown} ({fault}); is `dsec up` running there?"
+        )
     if isinstance(fault, httpx.TimeoutException):
-        return UnavailableError(f"nothing came from {server.shown} for too long ({type(fault).__name__})")
-    return UnavailableError(f"the connection to {server.shown} was lost ({fault or type(fault).__name__})")
+        return UnavailableError(
+            f"nothing came from {server.shown} for too long ({type(fault).__name__})"
+        )
+    return UnavailableError(
+        f"the connection to {server.shown} was lost ({fault or type(fault).__name__})"
+    )
 
 
 def error_of_response(status: int, content: bytes, request_id: str | None) -> DsecError:
@@ -62,10 +70,14 @@ def error_of_socket(fault: Exception, server: Server) -> DsecError:
         close = fault.rcvd
         if close is None:
             return UnavailableError(f"the WebSocket to {server.shown} was lost")
-        kind = ERROR_CLASSES[CLOSE_CODES.get(close.code, "unavailable" if close.code < 4000 else "protocol")]
+        kind = ERROR_CLASSES[
+            CLOSE_CODES.get(close.code, "unavailable" if close.code < 4000 else "protocol")
+        ]
         return kind(close.reason or f"the WebSocket was closed with {close.code}")
     if isinstance(fault, OSError) or isinstance(fault, InvalidMessage):
-        return UnavailableError(f"nothing answers at {server.shown} ({fault}); is `dsec up` running there?")
+        return UnavailableError(
+            f"nothing answers at {server.shown} ({fault}); is `dsec up` running there?"
+        )
     if isinstance(fault, (InvalidHandshake, WebSocketException)):
         return ProtocolError(f"{server.shown}: {fault}")
     return UnavailableError(f"the WebSocket to {server.shown} was lost ({fault})")

@@ -40,7 +40,7 @@ class ServerEvents:
 
     def feed(self, data: bytes) -> list[ServerEvent]:
         """The events that are complete by now."""
-        events = []
+        events: list[ServerEvent] = []
         for line in self._lines.feed(data):
             if line == "":
                 if self._data:

@@ -35,7 +35,9 @@ class FileInfo(models.FileEntry):
     @property
     def name_bytes(self) -> bytes:
         """The exact name, of which `name` may be only a form to show."""
-        return self.name.encode() if self.name_base64 is None else base64.b64decode(self.name_base64)
+        return (
+            self.name.encode() if self.name_base64 is None else base64.b64decode(self.name_base64)
+        )
 
     @property
     def is_directory(self) -> bool:

@@ -53,7 +53,11 @@ class ExecResult:
         if self.timed_out:
             return "ran out of time"
         memory = ", out of memory" if self.oom_killed else ""
-        how = f"with exit code {self.exit_code}" if self.signal is None else f"by signal {self.signal}"
+        how = (
+            f"with exit code {self.exit_code}"
+            if self.signal is None
+            else f"by signal {self.signal}"
+        )
         return f"ended {how}{memory}"
 
     def describe_output(self) -> str:
@@ -95,7 +99,9 @@ def is_cut(totals: models.OutputTotals, limit: int) -> bool:
     return totals.truncated or totals.total_bytes > limit
 
 
-def whole_output(totals: models.OutputTotals, chunk: models.OutputChunk | None, limit: int) -> bytes | None:
+def whole_output(
+    totals: models.OutputTotals, chunk: models.OutputChunk | None, limit: int
+) -> bytes | None:
     """The output where an answer held all of it."""
     if totals.total_bytes == 0:
         return b""
@@ -116,7 +122,9 @@ def error_of_exec(exec_: models.Exec) -> DsecError | None:
         body = None if exec_.error is None else exec_.error.model_dump(by_alias=True)
         return error_of_body(body)
     if exec_.state == "unknown" or exec_.exit is None:
-        return AgentLostError(f"nobody knows how command {exec_.id} ended: the agent of its sandbox was lost")
+        return AgentLostError(
+            f"nobody knows how command {exec_.id} ended: the agent of its sandbox was lost"
+        )
     return None
 
 

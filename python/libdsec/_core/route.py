@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 
 class Route(NamedTuple):
-    """`effect` says what a repetition does: `read` and `idempotent` ones are safe, `keyed` ones with a key."""
+    """`effect` says what a repetition does: `keyed` ones need a key to be safe."""
 
     name: str
     method: Literal["GET", "POST", "PUT", "DELETE"]

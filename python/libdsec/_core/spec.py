@@ -36,9 +36,9 @@ class SpecOptions(TypedDict, total=False):
     """What a sandbox shall be. Models may also be given as mappings with the names of their fields.
 
     `layers`: instead of an environment, `kind/name:version` each, the base first. `backend`: what runs it.
-    `limits`: processors in thousandths, memory and disk in bytes. `network`: what it may reach; nothing, where
-    absent. `env`, `user`, `cwd`: defaults of its commands. `labels`, `job`: to find it, and to act on many.
-    `ttl`: milliseconds until it ends by itself. `isolation`: who may share its layers in memory.
+    `limits`: processors in thousandths, memory and disk in bytes. `network`: what it may reach; nothing,
+    where absent. `env`, `user`, `cwd`: defaults of its commands. `labels`, `job`: to find it, and to act on
+    many. `ttl`: milliseconds until it ends by itself. `isolation`: who may share its layers in memory.
     `require_protections`, `allow_degraded`: what the node must be able to enforce.
     """
 
@@ -58,7 +58,7 @@ class SpecOptions(TypedDict, total=False):
 
 
 class BatchOptions(SpecOptions, total=False):
-    """`idempotency_key`: of this call, made where absent. `timeout`: seconds for the call, as the client's."""
+    """`idempotency_key`: of this call, made where absent. `timeout`: seconds for the call."""
 
     idempotency_key: str | None
     timeout: float | None
@@ -87,7 +87,7 @@ def spec_fields(environment: str | None, options: Mapping[str, Any]) -> dict[str
 
 
 def as_model(kind: type[M], value: M | Mapping[str, Any]) -> M:
-    """The model of a mapping. A name that the model does not have is a slip of the pen: `InvalidArgumentError`."""
+    """The model of a mapping. `InvalidArgumentError` for a name that the model does not have."""
     if isinstance(value, kind):
         return value
     names = set(kind.model_fields) | {field.alias for field in kind.model_fields.values()}
@@ -115,7 +115,9 @@ def exec_spec(
     """A text goes to the shell, a list is the program and its arguments. `timeout`: seconds."""
     what = {"shell": command} if isinstance(command, str) else {"argv": list(command)}
     set_fields = {name: value for name, value in fields.items() if value is not None}
-    set_fields["output_bytes_max"] = OUTPUT_BYTES_MAX if max_output_bytes is None else max_output_bytes
+    set_fields["output_bytes_max"] = (
+        OUTPUT_BYTES_MAX if max_output_bytes is None else max_output_bytes
+    )
     if timeout is not None:
         set_fields["timeout_ms"] = max(1, milliseconds(timeout))
     return as_model(models.ExecSpec, {**what, **set_fields})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Literal, TypeVar, cast
 
 import httpx
@@ -15,6 +15,12 @@ from libdsec._core.config import Server
 T = TypeVar("T")
 
 Connection = ClientConnection
+Items = Iterable[bytes]
+
+
+def each(items: Items) -> Iterator[bytes]:
+    """What is given, one after the other."""
+    yield from items
 
 
 def sleep(seconds: float) -> None:
@@ -41,7 +47,7 @@ def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection
     """A WebSocket that is open."""
     # Newer versions of the library want it as a context; its end is `close`.
     if server.unix_path is not None:
-        manager = unix_connect(server.unix_path, uri=url, **options)
+        manager: Any = unix_connect(server.unix_path, uri=url, **options)
     else:
         manager = connect(url, proxy=None if server.is_local else True, **options)
     return cast(Connection, manager.__enter__())

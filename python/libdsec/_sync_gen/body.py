@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Iterator, Callable, Iterable
+from collections.abc import Iterator, Callable
 from typing import BinaryIO, cast
 
 from libdsec._core import sync_io
@@ -14,7 +14,7 @@ from libdsec._core.result import pieces
 
 PIECE_BYTES = 256 * 1024
 
-Data = bytes | str | BinaryIO | Iterable[bytes] | Iterable[bytes]
+Data = bytes | str | BinaryIO | sync_io.Items
 OnProgress = Callable[[int], None]
 
 
@@ -24,7 +24,7 @@ class Body:
     def __init__(self, data: Data, on_progress: OnProgress | None = None) -> None:
         self._on_progress = on_progress
         self._file: BinaryIO | None = None
-        self._items: Iterable[bytes] | Iterable[bytes] = ()
+        self._items: sync_io.Items = ()
         self._start = 0
         self._is_used = False
         self.length: int | None = None
@@ -58,11 +58,7 @@ class Body:
                 yield piece
             return
         self._is_used = True
-        if isinstance(self._items, Iterable):
-            for data in self._items:
-                yield bytes(data)
-            return
-        for data in self._items:
+        for data in sync_io.each(self._items):
             for piece in pieces(data, PIECE_BYTES):
                 yield piece
 

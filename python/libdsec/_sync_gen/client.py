@@ -35,8 +35,8 @@ class Client:
     $DSEC_CLIENT, ~/.config/dsec/client.json, $DSEC_STATE/client.json, /var/lib/dsec/client.json (`dsec up`
     writes it). `timeout`: seconds for each call with all its attempts, unless the call says otherwise.
 
-    Every call is repeated a few times after a lost connection or where the server is overloaded. That is safe:
-    what must not be done twice carries a key, by which the server knows a repetition.
+    Every call is repeated a few times after a lost connection or where the server is overloaded. That is
+    safe: what must not be done twice carries a key, by which the server knows a repetition.
 
     `layers`: of the store, and their names. `environments`: lists of layers under a name. `keys`: API keys.
     `jobs`: sandboxes that carry the same job label.
@@ -48,7 +48,11 @@ class Client:
     jobs: Jobs
 
     def __init__(
-        self, url: str | None = None, api_key: str | None = None, *, timeout: float | None = TIMEOUT_S
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float | None = TIMEOUT_S,
     ) -> None:
         self._transport = Transport(find_server(url, api_key), timeout)
         self.layers = Layers(self._transport)
@@ -79,8 +83,8 @@ class Client:
     ) -> Sandbox:
         """Makes a sandbox of an environment, or of `layers`, and waits until it is ready.
 
-        The options are those of `CreateOptions`. Raises `NotFoundError` for an unknown environment or layer,
-        `OverloadedError` where no node has room, `UnsupportedError` for what no node can do.
+        The options are those of `CreateOptions`. Raises `NotFoundError` for an unknown environment or
+        layer, `OverloadedError` where no node has room, `UnsupportedError` for what no node can do.
         """
         return Sandbox(
             self._transport, create_sandbox(self._transport, environment, options)
@@ -116,8 +120,8 @@ class Client:
     ) -> Iterator[Sandbox | SandboxFailure]:
         """Makes many sandboxes of one kind in one call, and gives each as it becomes ready.
 
-        One that cannot be made is given as `SandboxFailure`, or with `raise_on_failure` raised. Leaving the loop
-        early leaves sandboxes that are made already to their TTL; the same call with the same
+        One that cannot be made is given as `SandboxFailure`, or with `raise_on_failure` raised. Leaving the
+        loop early leaves sandboxes that are made already to their TTL; the same call with the same
         `idempotency_key` gives them again. `timeout`: seconds for all of them.
         """
         made = create_sandboxes(self._transport, count, environment, options)
@@ -165,8 +169,8 @@ class Client:
     ) -> Iterator[Event]:
         """What happens from a cursor or from now on, without end.
 
-        A lost connection is made anew at the last event. `LostEvent`: those before it are no longer kept, so
-        read the state of what matters.
+        A lost connection is made anew at the last event. `LostEvent`: those before it are no longer kept,
+        so read the state of what matters.
         """
         backoff = Backoff(Deadline(None))
         while True:

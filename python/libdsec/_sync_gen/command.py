@@ -26,7 +26,13 @@ from libdsec._core.result import (
 from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.route import Route
 from libdsec._core.spec import OUTPUT_BYTES_MAX, OutputStream, as_bytes, milliseconds
-from libdsec.errors import CommandFailed, DsecError, OutputLostError, StateConflictError, UnavailableError
+from libdsec.errors import (
+    CommandFailed,
+    DsecError,
+    OutputLostError,
+    StateConflictError,
+    UnavailableError,
+)
 
 # Of one wait; the server allows 60.
 WAIT_S = 30.0
@@ -42,7 +48,9 @@ class Command:
 
     info: models.Exec
 
-    def __init__(self, transport: Transport, info: models.Exec, stdin_offset: int | None = 0) -> None:
+    def __init__(
+        self, transport: Transport, info: models.Exec, stdin_offset: int | None = 0
+    ) -> None:
         self._transport = transport
         self._stdin_offset = stdin_offset
         self.info = info
@@ -80,9 +88,9 @@ class Command:
     ) -> Iterator[OutputChunk]:
         """Its output from the beginning (or from offsets on) to its end, both streams, as it comes.
 
-        Takes as much memory for any amount of output. A lost connection is made anew where it was lost. Raises
-        `OutputLostError` where output is no longer kept, or with `skip_lost` goes on behind that, which the
-        offsets tell. How the command ended is then in `info`.
+        Takes as much memory for any amount of output. A lost connection is made anew where it was lost.
+        Raises `OutputLostError` where output is no longer kept, or with `skip_lost` goes on behind that,
+        which the offsets tell. How the command ended is then in `info`.
         """
         output = OutputAttachment(stdout_offset, stderr_offset, skip_lost=skip_lost)
         backoff = Backoff(Deadline(None))
@@ -114,7 +122,8 @@ class Command:
     ) -> Iterator[bytes]:
         """The bytes of one stream from an absolute offset to its end, as they come.
 
-        Raises `OutputLostError` where bytes are no longer kept; `details["offset"]` says from where on they are.
+        Raises `OutputLostError` where bytes are no longer kept; `details["offset"]` says from where on they
+        are.
         """
 
         def request_at(at: int) -> Request:

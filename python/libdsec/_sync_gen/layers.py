@@ -42,7 +42,8 @@ class Layers:
         """Makes a layer of an archive (a path or a binary file), and gives it a name.
 
         The same content is the same layer, so that it can be done again. `on_progress` is called with the
-        entries and bytes read so far. Raises `ImportInvalidError`, `ImportLimitError`, `AlreadyExistsError`.
+        entries and bytes read so far. Raises `ImportInvalidError`, `ImportLimitError`,
+        `AlreadyExistsError`.
         """
         query = {"format": format, "ref": f"{kind}/{name}:{version}"}
         request = build_request(routes.IMPORT_LAYER, query=query)
@@ -96,9 +97,7 @@ class Layers:
     def verify(self, layer_id: str, *, timeout: float = 3600) -> models.LayerVerifyReport:
         """Reads every byte of a layer and compares the digests."""
         request = build_request(routes.VERIFY_LAYER, {"layerId": layer_id})
-        return self._transport.call(
-            models.LayerVerifyReport, request, timeout, wait=timeout
-        )
+        return self._transport.call(models.LayerVerifyReport, request, timeout, wait=timeout)
 
     def remove(self, layer_id: str) -> None:
         """Removes a layer that nothing refers to; `ConflictError` or `StateConflictError` for others."""

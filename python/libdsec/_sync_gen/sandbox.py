@@ -33,7 +33,13 @@ from libdsec._core.spec import (
     milliseconds,
     spec_fields,
 )
-from libdsec.errors import DsecError, NotFoundError, StateConflictError, UnavailableError, error_of_body
+from libdsec.errors import (
+    DsecError,
+    NotFoundError,
+    StateConflictError,
+    UnavailableError,
+    error_of_body,
+)
 
 if TYPE_CHECKING:
     from libdsec._sync_gen.client import Client
@@ -74,7 +80,9 @@ class Sandbox:
         Its own finds its server as `Client` does, and is closed with the context.
         """
         if client is not None:
-            return cls(client._transport, create_sandbox(client._transport, environment, options))
+            return cls(
+                client._transport, create_sandbox(client._transport, environment, options)
+            )
         transport = Transport(find_server(url, api_key), TIMEOUT_S)
         try:
             info = create_sandbox(transport, environment, options)
@@ -157,9 +165,10 @@ class Sandbox:
         """Runs a command to its end. A text goes to `/bin/sh -c`, a list is a program and its arguments.
 
         `stdin`: all of its input. `timeout`: seconds of running time, after which every process of it is
-        killed; the result then has `timed_out` and what was written. `check`: raise `CommandFailed` unless it
-        ends with 0. `max_output_bytes`: kept of each stream, a beginning and an end. Raises `CommandNotFoundError`,
-        `StateConflictError` where the sandbox has ended, `AgentLostError` where nobody knows how the command ended.
+        killed; the result then has `timed_out` and what was written. `check`: raise `CommandFailed` unless
+        it ends with 0. `max_output_bytes`: kept of each stream, a beginning and an end. Raises
+        `CommandNotFoundError`, `StateConflictError` where the sandbox has ended, `AgentLostError` where
+        nobody knows how the command ended.
         """
         spec = exec_spec(
             command,
@@ -254,12 +263,10 @@ class Sandbox:
         `shell`: the program and its arguments; that of the sandbox, where absent.
         """
         argv = [shell] if isinstance(shell, str) else None if shell is None else [*shell]
-        return open_session(
-            self._transport, self.id, shell=argv, cwd=cwd, env=env, user=user
-        )
+        return open_session(self._transport, self.id, shell=argv, cwd=cwd, env=env, user=user)
 
     def connect(self, port: int) -> Connection:
-        """A connection to a TCP port that something inside listens on. `UnavailableError` where nothing does."""
+        """A connection to a TCP port inside. `UnavailableError` where nothing listens on it."""
         request = build_request(routes.CONNECT_PORT, {**self._params, "port": port})
         return Connection(self._transport.socket(request, is_bounded=False))
 
@@ -287,9 +294,7 @@ class Sandbox:
     def _params(self) -> dict[str, str]:
         return {"sandboxId": self.info.id}
 
-    def _update(
-        self, route: Route, body: BaseModel | None = None
-    ) -> Sandbox:
+    def _update(self, route: Route, body: BaseModel | None = None) -> Sandbox:
         request = build_request(route, self._params, body=body)
         self.info = self._transport.call(models.Sandbox, request)
         return self

@@ -68,7 +68,9 @@ class Transport:
         try:
             return model.model_validate_json(content)
         except ValidationError as cause:
-            raise ProtocolError(f"the answer to {request.route.name} does not fit it: {cause}") from cause
+            raise ProtocolError(
+                f"the answer to {request.route.name} does not fit it: {cause}"
+            ) from cause
 
     def text(self, request: Request) -> str:
         """The same where the answer is text."""
@@ -105,7 +107,7 @@ class Transport:
         content: Iterator[bytes] | bytes | None = None,
         headers: dict[str, str] | None = None,
         stall: float = STALL_S,
-    ) -> Iterator[httpx.Response]:
+    ) -> Generator[httpx.Response, None, None]:
         """One attempt: the answer as it comes, once it is known to be a success."""
         route = request.route
         sent = self._http.build_request(
@@ -120,7 +122,9 @@ class Transport:
             try:
                 if not response.is_success:
                     request_id = response.headers.get("x-request-id")
-                    raise error_of_response(response.status_code, response.read(), request_id)
+                    raise error_of_response(
+                        response.status_code, response.read(), request_id
+                    )
                 yield response
             finally:
                 response.close()

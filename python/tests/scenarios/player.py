@@ -35,7 +35,9 @@ class Player:
                 raise
             except Exception as problem:
                 name = step.get("call") or step.get("get") or next(iter(step))
-                raise Unexpected(f"step {place} ({name}): {type(problem).__name__}: {problem}") from problem
+                raise Unexpected(
+                    f"step {place} ({name}): {type(problem).__name__}: {problem}"
+                ) from problem
 
     async def _step(self, step: dict[str, Any], place: str) -> None:
         if "with" in step:
@@ -120,7 +122,11 @@ class Player:
         for name in rest:
             holder = member(holder, name)
         assert callable(holder), f"there is no method {step['call']}"
-        return holder, self._values.of(step.get("args", [])), self._values.of(step.get("options", {}))
+        return (
+            holder,
+            self._values.of(step.get("args", [])),
+            self._values.of(step.get("options", {})),
+        )
 
     async def _take(self, items: Any, how: Any) -> Any:
         if hasattr(items, "__aiter__"):
