@@ -145,8 +145,7 @@ async function live(edge: Edge, { add, release }: Held): Promise<LifeTimes> {
   const firstCommandMs = performance.now() - started;
   await release(entry);
   const stopMs = performance.now() - started - firstCommandMs;
-  const { allocatedMs } = edge.sandboxes.view(entry).timings;
-  return { allocatedMs, readyMs, firstCommandMs, stopMs };
+  return { allocatedMs: entry.timings.allocatedMs, readyMs, firstCommandMs, stopMs };
 }
 
 /** Until its first command has come back; resolves with what stops it. */

@@ -1,6 +1,5 @@
 import type { SandboxPlan, SandboxRuntime } from '@dsec/backend';
 import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
-import { startDeadline } from '@dsec/transport';
 import { oomKillsAtFirst } from './cgroup-files.ts';
 import { checkProtections, protectionsOf } from './protections.ts';
 import {
@@ -20,6 +19,8 @@ import { chooseUpper, type UpperChoice } from './upper-choice.ts';
 
 /** Beside the layers: the launcher's part takes milliseconds. */
 const SPAWN_TIMEOUT_MS = 30 * SECOND_MS;
+const lateError = () =>
+  new DsecError('deadline-exceeded', `the launcher took more than ${SPAWN_TIMEOUT_MS} ms`);
 /** Whoever waits for a create is not kept for longer by a launcher that died over it: the rest is told as left. */
 const UNDO_TIMEOUT_MS = 5 * SECOND_MS;
 
@@ -101,14 +102,14 @@ async function spawn(
   const client = await context.link.client(signal);
   const views = viewsOf(plan, context.node);
   context.views.write(views);
-  const limit = startDeadline(SPAWN_TIMEOUT_MS, signal);
+  const timer = setTimeout(() => life.giveUp.abort(lateError()), SPAWN_TIMEOUT_MS);
   try {
     progress.spawning = true;
     const spec = spawnSpecOf(plan, context.node, upper);
     // Nothing else is in the slot's directory now: what it counts from here on is of this sandbox.
     const place = { id: objectId(plan.key), slot: plan.slot };
     const oomKillsBefore = oomKillsAtFirst(context.node.cgroups, place);
-    const { pid, startTicks } = await client.spawn(spec, limit.signal);
+    const { pid, startTicks } = await client.spawn(spec, signal);
     if (life.earlyExit !== undefined) {
       throw new DsecError('agent-lost', 'the agent ended as soon as it was started');
     }
@@ -117,7 +118,7 @@ async function spawn(
     life.state = 'running';
     return life.record;
   } finally {
-    limit.stop();
+    clearTimeout(timer);
     context.views.drop(views);
   }
 }

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { type Clock, MIB } from '@dsec/std';
 import type Database from 'better-sqlite3';
 
@@ -13,7 +14,7 @@ const LOOK_MS = 100;
 /** A shorter log is left as it is. */
 const LOG_BYTES_MIN = 4 * MIB;
 /** A longer one does not wait for a quiet moment. */
-const LOG_BYTES_MAX = 16 * MIB;
+const LOG_BYTES_MAX = 64 * MIB;
 
 /**
  * A checkpoint waits for the disk, so that an edge in full work should not make any: it is made when a look
@@ -37,7 +38,9 @@ export function createCheckpoints(
         await clock.sleep(LOOK_MS, closing.signal);
         const bytes = statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
         const limit = seen === commits ? LOG_BYTES_MIN : LOG_BYTES_MAX;
-        if (bytes >= limit) db.pragma('wal_checkpoint(TRUNCATE)');
+        if (bytes < limit) continue;
+        await writeOut(logPath);
+        db.pragma('wal_checkpoint(TRUNCATE)');
       }
     } catch {
       // Closed; or a full disk, and the next look tries again.
@@ -52,4 +55,14 @@ export function createCheckpoints(
     },
     close: () => closing.abort(),
   };
+}
+
+/** Beside the event loop, so that SQLite, which waits for the same before it goes on, finds it done. */
+async function writeOut(logPath: string): Promise<void> {
+  const log = await open(logPath, 'r');
+  try {
+    await log.datasync();
+  } finally {
+    await log.close();
+  }
 }
