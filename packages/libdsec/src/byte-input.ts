@@ -1,5 +1,6 @@
 /** Text and bytes as callers give them. */
 import { textOfBytes } from '@dsec/protocol';
+import { clientErrorOf } from './errors.ts';
 
 /** A path or name inside a sandbox: text, or bytes, as Linux names may be any. */
 export type Path = string | Uint8Array;
@@ -12,11 +13,18 @@ export function bytesOf(data: Uint8Array | string): Uint8Array {
 /** A body for a request: bytes as they are, as only those can be sent again; else pieces as they come. */
 export function bodyOf(data: ByteSource): Uint8Array | AsyncIterable<Uint8Array> {
   if (typeof data === 'string' || data instanceof Uint8Array) return bytesOf(data);
-  return Symbol.asyncIterator in data ? data : piecesOf(data);
+  return piecesOf(data);
 }
 
-async function* piecesOf(data: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* data;
+/** What goes wrong in them is no fault of the connection's. */
+export async function* piecesOf(
+  data: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* data;
+  } catch (thrown) {
+    throw clientErrorOf(thrown);
+  }
 }
 
 /** Of the two forms of a field (byte-text.ts of the protocol) the one that a path needs. */

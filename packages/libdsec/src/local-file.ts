@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { KIB } from '@dsec/std';
+import { piecesOf } from './byte-input.ts';
 import { clientErrorOf } from './errors.ts';
 import { createPatience } from './patience.ts';
 
@@ -16,9 +17,10 @@ export async function* readLocal(
   onProgress?: OnProgress,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
-    yield piece as Uint8Array;
-    bytes += (piece as Uint8Array).byteLength;
+  const pieces = createReadStream(path, { highWaterMark: PIECE_BYTES });
+  for await (const piece of piecesOf(pieces)) {
+    yield piece;
+    bytes += piece.byteLength;
     onProgress?.(bytes);
   }
 }

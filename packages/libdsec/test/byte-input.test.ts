@@ -32,5 +32,11 @@ describe('bodyOf', () => {
     const pieces = [Uint8Array.of(1), Uint8Array.of(2, 3)];
     const body = bodyOf(pieces) as AsyncIterable<Uint8Array>;
     expect(await joined(body)).toEqual(Buffer.of(1, 2, 3));
+    const broken = (async function* () {
+      yield Uint8Array.of(1);
+      throw new TypeError('mine');
+    })();
+    const taken = joined(bodyOf(broken) as AsyncIterable<Uint8Array>);
+    await expect(taken).rejects.toMatchObject({ code: 'internal', message: 'mine' });
   });
 });
