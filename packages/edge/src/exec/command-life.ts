@@ -237,14 +237,20 @@ function flush(context: LifeContext, command: Command): boolean {
     const spool = command[channel];
     const before = spool.totalBytes;
     if (spool.receivedBytes === before) continue;
+    let isWritten = false;
     try {
       spool.flush();
+      isWritten = true;
     } catch {
       retrySoon(context, command);
-      return false;
     }
-    crashPoint('exec.after-spool');
-    if (command.exit === undefined) acknowledge(command, channel, spool.totalBytes - before);
+    // What was written before it failed counts as well.
+    const written = spool.totalBytes - before;
+    if (written > 0) {
+      crashPoint('exec.after-spool');
+      if (command.exit === undefined) acknowledge(command, channel, written);
+    }
+    if (!isWritten) return false;
   }
   return true;
 }

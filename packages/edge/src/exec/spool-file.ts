@@ -137,7 +137,11 @@ function writeAll(fd: number, buffers: readonly Uint8Array[], position: number):
   }
 }
 
-function splitBuffers(buffers: readonly Uint8Array[], at: number): [Uint8Array[], Uint8Array[]] {
+/** Views of the first `at` bytes, and of those behind them. */
+export function splitBuffers(
+  buffers: readonly Uint8Array[],
+  at: number,
+): [Uint8Array[], Uint8Array[]] {
   const before: Uint8Array[] = [];
   const after: Uint8Array[] = [];
   let left = at;

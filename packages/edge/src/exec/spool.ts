@@ -11,6 +11,7 @@ import {
   readSpoolState,
   type SpoolLayout,
   type SpoolState,
+  splitBuffers,
   WRITE_BYTES_MAX,
   writeSpoolBytes,
   writeSpoolHeader,
@@ -39,7 +40,7 @@ export interface Spool {
    * else it may wait until the end of the turn.
    */
   push(data: Uint8Array): boolean;
-  /** Writes what waits. What it throws (`storage-full`) leaves it waiting, so that it can be tried again. */
+  /** Writes what waits. What it throws (`storage-full`) leaves the rest waiting, to be tried again. */
   flush(): void;
   /** In the file, or counted there: may be acknowledged. */
   readonly totalBytes: number;
@@ -200,12 +201,23 @@ function flush(record: SpoolRecord): void {
   if (record.pendingBytes === 0) return;
   const fd = openForWriting(record);
   reserve(record, fd);
-  const { layout, totalBytes } = record;
-  writeSpoolBytes(fd, { layout, totalBytes }, record.pending);
-  record.totalBytes += record.pendingBytes;
-  record.pending = [];
-  record.pendingBytes = 0;
-  record.wakers.wakeAll();
+  try {
+    while (record.pendingBytes > 0) writePiece(record, fd);
+  } finally {
+    record.wakers.wakeAll();
+  }
+}
+
+/** Much waits when nothing could be written for a while: it goes piece by piece. */
+function writePiece(record: SpoolRecord, fd: number): void {
+  const { layout, totalBytes, pending, pendingBytes } = record;
+  const [piece, rest] =
+    pendingBytes <= WRITE_BYTES_MAX ? [pending, []] : splitBuffers(pending, WRITE_BYTES_MAX);
+  writeSpoolBytes(fd, { layout, totalBytes }, piece);
+  const bytes = Math.min(pendingBytes, WRITE_BYTES_MAX);
+  record.totalBytes += bytes;
+  record.pending = rest;
+  record.pendingBytes -= bytes;
 }
 
 function openForWriting(record: SpoolRecord): number {

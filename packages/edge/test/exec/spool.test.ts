@@ -98,6 +98,21 @@ describe('a spool', () => {
     checkKept(again, patternOf(60_000));
   });
 
+  test('what has waited for a disk with room is written, however much it is', () => {
+    const spool = open(MIB);
+    const path = join(root, 'sb');
+    // In the place of the directory: every write fails.
+    writeFileSync(path, '');
+    const bytes = patternOf(1_500_000);
+    for (let at = 0; at < bytes.length; at += 50_000) spool.push(bytes.subarray(at, at + 50_000));
+    expect(() => spool.flush()).toThrow();
+    expect([spool.totalBytes, spool.receivedBytes]).toEqual([0, bytes.length]);
+    rmSync(path);
+    spool.flush();
+    expect(spool.totalBytes).toBe(bytes.length);
+    checkKept(spool, bytes);
+  });
+
   test('where there is no room left, less is kept, and still counted', () => {
     const budget = budgetOf(2 * MIB);
     const spool = open(16 * MIB, budget);
