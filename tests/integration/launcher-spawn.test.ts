@@ -35,7 +35,7 @@ const EACCES = 13;
 const bytes = (text: string) => Buffer.from(text);
 const NAMESPACES = ['mnt', 'pid', 'uts', 'ipc', 'net', 'cgroup', 'user'];
 
-const read = (pid: number, name: string) => readFileSync(`/proc/${pid}/${name}`, 'utf8');
+const read = (pid: number | 'self', name: string) => readFileSync(`/proc/${pid}/${name}`, 'utf8');
 const statusOf = (pid: number | 'self') =>
   new Map(
     read(pid, 'status')
