@@ -57,11 +57,13 @@ async def play(
         "unique": f"py-{form[6:] or 'sync'}-{os.getpid()}-{number}",
         "program": TABLE["programs"][given["backend"]],
     }
+    player = Player(form, variables)
     try:
-        await Player(form, variables).play(scenario["steps"])
+        await player.play(scenario["steps"])
     except Unexpected as problem:
         return {"state": "failed", "reason": str(problem)}
     finally:
+        await player.end()
         closing = client.close()
         if inspect.isawaitable(closing):
             await closing

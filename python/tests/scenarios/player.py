@@ -26,6 +26,13 @@ class Player:
         self._variables = variables
         self._values = Values(form, variables)
 
+    async def end(self) -> None:
+        """Waits for nothing that was begun any more."""
+        begun = [value for value in self._variables.values() if isinstance(value, asyncio.Task)]
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
+
     async def play(self, steps: list[dict[str, Any]], above: str = "") -> None:
         for index, step in enumerate(steps):
             place = f"{above}{index}"
