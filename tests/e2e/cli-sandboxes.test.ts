@@ -220,7 +220,7 @@ describe('environments and keys', () => {
     const layer = 'base/small:1.0.0';
     expect((await dsec.run(['env', 'create', 'mine', layer])).end).toBe(0);
     expect((await dsec.run(['env', 'create', 'mine', layer])).end).toBe(
-      ERROR_CODES.conflict.exitCode,
+      ERROR_CODES['already-exists'].exitCode,
     );
     expect((await dsec.run(['env', 'create', '--replace', 'mine', layer, layer])).end).toBe(0);
     expect((await dsec.run(['env', 'ls'])).stdout).toMatch(/^mine +base\/small:1\.0\.0/m);
@@ -246,10 +246,14 @@ describe('environments and keys', () => {
     expect((await dsec.run(['key', 'ls'])).stdout).toMatch(/viewer .* revoked/);
   });
 
-  it('says how to get a server when it knows none', async () => {
-    const env = { DSEC_URL: 'http://127.0.0.1:1', DSEC_API_KEY: '', HOME: '/nonexistent' };
-    const told = await startProgram([process.execPath, CLI, 'ps'], { env }).ended;
-    expect(told.end).toBe(ERROR_CODES.unauthenticated.exitCode);
-    expect(told.stderr).toContain('DSEC_API_KEY');
+  it('says how to get a server when there is none, or no key for it', async () => {
+    const ask = (env: Record<string, string>) =>
+      startProgram([process.execPath, CLI, 'ps'], { env: { HOME: '/nonexistent', ...env } }).ended;
+    const keyless = await ask({ DSEC_URL: 'http://127.0.0.1:1', DSEC_API_KEY: '' });
+    expect(keyless.end).toBe(ERROR_CODES.unauthenticated.exitCode);
+    expect(keyless.stderr).toContain('DSEC_API_KEY');
+    const absent = await ask({ DSEC_URL: 'http://127.0.0.1:1', DSEC_API_KEY: 'dsec_x' });
+    expect(absent.end).toBe(ERROR_CODES.unavailable.exitCode);
+    expect(absent.stderr).toContain('dsec up');
   });
 });
