@@ -136,8 +136,20 @@ static int make_levels(int wanted)
 	return 0;
 }
 
+/* As aether's commands are: before PID 1, which may be spared, when memory is short. */
+static int yield_memory(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, "1000", 4) != 4 || close(fd) ? -1 : 0;
+}
+
 static void as_session(FILE *answer, const char *argument)
 {
+	if (yield_memory()) {
+		fprintf(answer, "oom_score_adj: %s", strerror(errno));
+		return;
+	}
 	if (setns(SESSION_FD, CLONE_NEWUSER) || setgid(0) || setuid(0)) {
 		fprintf(answer, "setns: %s", strerror(errno));
 		return;

@@ -135,7 +135,7 @@ describe('a timeout', () => {
   });
 
   test.runIf(isRoot)(
-    'ends what somebody of the sandbox stopped before it could run',
+    'ends what somebody inside stopped before it could run (needs root)',
     async () => {
       const shared = await startAether({ pidNamespace: true, sessions: true });
       const host = await shared.connect();

@@ -4,7 +4,7 @@ import { compileSeccomp } from '@dsec/backend-container';
 import { SANDBOX_ID_COUNT, SANDBOX_ID_FIRST } from '@dsec/protocol';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
-import { follow, openLink, run, startFields } from './aether-peer.ts';
+import { type AetherLink, follow, openLink, run, startFields } from './aether-peer.ts';
 import {
   ATTRIBUTES,
   buildNative,
@@ -28,6 +28,19 @@ const key = { name: 'box', generation: 1 };
 const childrenOf = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
 const oomScoreOf = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
+
+/** Nothing inherits what may spare PID 1 when memory is short, nor takes it. */
+async function expectYielding(link: AetherLink, pid: number): Promise<void> {
+  expect((await run(link, ['/bin/attack', 'spare'])).stdout.toString()).toBe(`${EACCES}`);
+  const fields = startFields({ argv: ['/bin/attack', 'wait'].map((word) => Buffer.from(word)) });
+  const stream = link.open();
+  stream.send('exec-start', { offset: 0, fields });
+  expect((await stream.next()).type).toBe('exec-started');
+  const [keeper = 0] = childrenOf(pid);
+  expect([keeper, ...childrenOf(keeper)].map(oomScoreOf)).toEqual([900, 1000]);
+  stream.send('signal', { offset: 0, fields: { signal: 9, scope: 'tree' } });
+  await follow(link, stream, fields);
+}
 
 describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () => {
   let world: LauncherWorld;
@@ -81,16 +94,7 @@ describe.runIf(canMount)('aether in a sandbox of the launcher (needs root)', () 
     const waiting = await run(link, ['/bin/attack', 'wait'], { timeoutMs: 300, user: '1000' });
     expect(waiting).toMatchObject({ timedOut: true, signal: 9 });
 
-    // Nothing inherits what may spare PID 1, nor takes it.
-    expect((await run(link, ['/bin/attack', 'spare'])).stdout.toString()).toBe(`${EACCES}`);
-    const fields = startFields({ argv: ['/bin/attack', 'wait'].map((w) => Buffer.from(w)) });
-    const stream = link.open();
-    stream.send('exec-start', { offset: 0, fields });
-    expect((await stream.next()).type).toBe('exec-started');
-    const [keeper = 0] = childrenOf(pid);
-    expect([keeper, ...childrenOf(keeper)].map(oomScoreOf)).toEqual([900, 1000]);
-    stream.send('signal', { offset: 0, fields: { signal: 9, scope: 'tree' } });
-    await follow(link, stream, fields);
+    await expectYielding(link, pid);
 
     // Root inside against aether, with the same attempts on its own child as the control.
     const outcomes = async (what: string) => {
