@@ -98,8 +98,14 @@ export function settleSpec(input: SettleInput): SettledSandbox {
   };
 }
 
+/**
+ * More processors than the node has would hold nothing back: that is no mistake of a caller, who need not know
+ * what nodes have.
+ */
 function settleLimits(asked: SandboxLimits, { limits, limitsMax }: NodePolicy) {
-  const settled = { ...limits, ...asked };
+  const wanted = { ...limits, ...asked };
+  const cpuMillicores = Math.min(wanted.cpuMillicores, limitsMax.cpuMillicores);
+  const settled = { ...wanted, cpuMillicores };
   for (const name of Object.keys(limitsMax) as (keyof SandboxLimits)[]) {
     const [value, max] = [settled[name], limitsMax[name]];
     if (value > max) throw invalid(`limits.${name}`, `${name} is at most ${max} on this node`);

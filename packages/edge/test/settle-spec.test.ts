@@ -65,6 +65,11 @@ describe('settleSpec', () => {
     expect(fieldOf(() => settle(greedy))).toBe('limits.memoryBytes');
   });
 
+  it('takes more processors than there are for all of them', () => {
+    const wide = { ...CREATE, limits: { cpuMillicores: 1_024_000 } };
+    expect(settle(wide).plan.limits.cpuMillicores).toBe(HOST.cpuCount * 1000);
+  });
+
   it.each([
     ['node', 'node'],
     ['project', 'project/p'],
