@@ -184,16 +184,21 @@ function addCommand(
   const stdout = open(spoolOptions(roll, row, 'out'));
   const stderr = open(spoolOptions(roll, row, 'err'));
   const command: Command = {
-    ...{ row, entry, changes: createWakers(), stdout, stderr },
+    row,
+    entry,
+    changes: createWakers(),
+    stdout,
+    stderr,
     // What has written something has run, also where nobody can ask the agent now.
     started: stdout.receivedBytes + stderr.receivedBytes > 0,
-    ...{ attachment: undefined, attaching: false },
-    ...{ exit: undefined, outcome: undefined, flushDue: false, retryDue: false },
+    attachment: undefined,
+    attaching: false,
+    exit: undefined,
+    outcome: undefined,
+    flushDue: false,
+    retryDue: false,
     killRequested: false,
-    input: {
-      ...{ offset: 0, credit: 0, endSent: false, turn: Promise.resolve() },
-      end: row.stdinEnd,
-    },
+    input: { offset: 0, credit: 0, endSent: false, turn: Promise.resolve(), end: row.stdinEnd },
     release: roll.options.sandboxes.hold(entry),
     oomKillsBefore: roll.oomKillsSeen.get(entry.id) ?? 0,
   };

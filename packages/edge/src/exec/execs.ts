@@ -157,10 +157,18 @@ async function startExec(
     commands.admit(entry);
     const link = await agents.link(entry.key);
     return () => {
+      // One by one, here and where a command is made of it: what is spread is slow to make.
       const row = {
-        ...{ id: newExecId(options.random), sandbox: entry.id, generation: entry.generation },
-        ...{ sequence: sandboxes.nextSequence(entry), instance: link.instance, spec },
-        ...{ keptBytesMax, stdinEnd: undefined, startedAtMs: clock.wallMs(), outcome: undefined },
+        id: newExecId(options.random),
+        sandbox: entry.id,
+        generation: entry.generation,
+        sequence: sandboxes.nextSequence(entry),
+        instance: link.instance,
+        spec,
+        keptBytesMax,
+        stdinEnd: undefined,
+        startedAtMs: clock.wallMs(),
+        outcome: undefined,
       };
       commands.begin(entry, row, link, traceBytes(context.traceparent));
       return row.id;

@@ -108,8 +108,16 @@ function recordOf(
   fixed: OutputTotals | undefined,
 ): SpoolRecord {
   return {
-    ...{ path, sandbox, budget, fixed, wakers: createWakers(), layout: layoutOf(keptBytesMax) },
-    ...{ fd: undefined, fileBytes: 0, pending: [], pendingBytes: 0 },
+    path,
+    sandbox,
+    budget,
+    fixed,
+    wakers: createWakers(),
+    layout: layoutOf(keptBytesMax),
+    fd: undefined,
+    fileBytes: 0,
+    pending: [],
+    pendingBytes: 0,
     totalBytes: fixed?.totalBytes ?? 0,
     ended: fixed !== undefined,
     dropped: fixed !== undefined && keptOnDisk(fixed, 0) === 0,
