@@ -25,6 +25,8 @@ export interface ServerWorld {
   readonly state: string;
   /** Of what runs: see `dsec up --json`. */
   readonly pids: { readonly edge: number; readonly apiserver: number };
+  /** Of `dsec up` itself. */
+  readonly upPid: number;
   /** What the parts have written. */
   logs(): string;
   stop(): Promise<void>;
@@ -36,7 +38,10 @@ export interface WorldOptions {
 }
 
 export async function startServerWorld({ backend, base }: WorldOptions): Promise<ServerWorld> {
-  const shared = await openSharedStore(base);
+  const shared = await openSharedStore({
+    ...base,
+    programs: ['echo', ...(base?.programs ?? [])],
+  });
   const node = backend === 'container' ? await openNode(shared) : undefined;
   const remove = async () => {
     await node?.close();
@@ -80,7 +85,7 @@ async function startUp({ backend, state, edgeId, remove }: UpSettings): Promise<
   await client.environments.put(ENVIRONMENT, [LAYER]);
   await client.close();
   return {
-    ...{ state, pids },
+    ...{ state, pids, upPid: up.pid ?? 0 },
     variables: {
       ...{ url, backend, api_key: apiKey, environment: ENVIRONMENT, layer: LAYER },
       tar: makeTar(state),
