@@ -79,7 +79,7 @@ function cgroupRoots(): string[] {
 function reachScript(from: string, paths: readonly string[]): string {
   const open = paths.map((path) => `(: >> ${path}) 2> /dev/null && echo "opened ${path}";`);
   return (
-    'for name in cgroup.procs release_agent notify_on_release pids.max memory.limit_in_bytes memory.max; do ' +
+    'for name in cgroup.procs release_agent notify_on_release pids.max memory.max; do ' +
     `[ -n "$(find ${from} -name $name 2> /dev/null | head -1)" ] && echo "named $name"; done; ` +
     `${open.join(' ')} mkdir -p /tmp/own-cgroup; ` +
     'mount -t cgroup2 none /tmp/own-cgroup 2> /dev/null && echo mounted && umount /tmp/own-cgroup; true'

@@ -60,7 +60,8 @@ function scribbledTogether(): string {
   const directory = mkdtempSync(join(tmpdir(), 'dsec-shared-'));
   const [one, other] = ['one', 'other'].map((name) => join(directory, name));
   const script =
-    'mkdir "$1" "$2" && mount -t tmpfs none "$1" && mount --bind "$1" "$2" && printf "%s" "$3" > "$1/file" && ' +
+    'mkdir "$1" "$2" && mount -t tmpfs none "$1" && mount --bind "$1" "$2" && ' +
+    'printf "%s" "$3" > "$1/file" && ' +
     '"$4" scribble "$1/file" open > /dev/null; cat "$2/file"; umount "$2" "$1"';
   try {
     const words = ['sh', '-c', script, 'sh', one ?? '', other ?? '', SHARED_TEXT, PROBE];

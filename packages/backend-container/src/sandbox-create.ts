@@ -21,7 +21,7 @@ import { chooseUpper, type UpperChoice } from './upper-choice.ts';
 const SPAWN_TIMEOUT_MS = 30 * SECOND_MS;
 const lateError = () =>
   new DsecError('deadline-exceeded', `the launcher took more than ${SPAWN_TIMEOUT_MS} ms`);
-/** Whoever waits for a create is not kept for longer by a launcher that died over it: the rest is told as left. */
+/** Nobody waits longer for a create whose launcher died over it: the rest is told as left. */
 const UNDO_TIMEOUT_MS = 5 * SECOND_MS;
 
 /** See `Backend.create`. */

@@ -10,7 +10,7 @@ import type { HostProbe, HostSample } from './host-probes.ts';
 
 export interface AdmissionLimits {
   readonly slotsMax: number;
-  /** Of the processes that the host can have, used by anybody. The launcher's share for sandboxes is as large. */
+  /** Of the processes that the host can have, used by anybody. The launcher gives sandboxes as much. */
   readonly pidsPctMax: number;
   /** Process ids that each sandbox shall find beside those in use: its agent and a command need them. */
   readonly pidsPerSandbox: number;

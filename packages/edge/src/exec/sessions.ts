@@ -54,20 +54,6 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (row !== undefined) return row;
     throw new DsecError('not-found', `there is no session ${id} in the sandbox`);
   };
-  /** Asks the agent, which may have it already when an edge died on the way. */
-  const openInside = async (entry: SandboxEntry, row: SessionRow) => {
-    try {
-      const link = await agents.link(entry.key);
-      await link.request('session-open', fieldsOf(row));
-      table.setState(row.id, 'open');
-      watch(entry, row);
-    } catch (thrown) {
-      const { code } = asDsecError(thrown);
-      table.setState(row.id, code === 'already-exists' ? 'open' : 'closed');
-      if (code !== 'already-exists') throw thrown;
-      watch(entry, row);
-    }
-  };
 
   return {
     async open(entry, spec, context) {
@@ -89,7 +75,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       });
       const row = rowOf(entry, id);
       if (row.state === 'opening') {
-        const work = opening.get(id) ?? openInside(entry, row);
+        const begin = () => openInside(options, entry, row).then(() => watch(entry, row));
+        const work = opening.get(id) ?? begin();
         opening.set(id, work);
         await work.finally(() => opening.delete(id));
       }
@@ -113,6 +100,23 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     ended,
   };
+}
+
+/** Asks the agent, which may have it already when an edge died on the way. */
+async function openInside(
+  { agents, table }: SessionsOptions,
+  entry: SandboxEntry,
+  row: SessionRow,
+): Promise<void> {
+  try {
+    const link = await agents.link(entry.key);
+    await link.request('session-open', fieldsOf(row));
+    table.setState(row.id, 'open');
+  } catch (thrown) {
+    const { code } = asDsecError(thrown);
+    table.setState(row.id, code === 'already-exists' ? 'open' : 'closed');
+    if (code !== 'already-exists') throw thrown;
+  }
 }
 
 /** The end and its event are there together, or not at all. */

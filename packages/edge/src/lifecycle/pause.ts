@@ -25,18 +25,6 @@ export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
   const { registry, backend, times, clock } = parts;
   const limits = createResumeLimits(registry, clock);
 
-  const within = async (
-    ms: number,
-    signal: AbortSignal,
-    work: (s: AbortSignal) => Promise<void>,
-  ) => {
-    const deadline = startDeadline(ms, signal);
-    try {
-      await work(deadline.signal);
-    } finally {
-      deadline.stop();
-    }
-  };
   /** Thaws what may be frozen; a sandbox that cannot be thawed is over. */
   const thaw = async (sandbox: LiveSandbox, signal: AbortSignal) => {
     try {
@@ -81,28 +69,42 @@ export function createPauses(parts: LifecycleParts, ends: Ends): Pauses {
     crashPoint('resume.after-running');
   };
 
-  const restore = async (sandbox: LiveSandbox, signal: AbortSignal) => {
-    if (sandbox.state === 'paused') {
-      try {
-        await within(times.pauseMs, signal, (s) => backend.pause(sandbox.key, s));
-      } catch {
-        signal.throwIfAborted();
-        // It runs, and cannot be kept from it: then that is what is said.
-        registry.change(sandbox, 'resuming');
-        return thaw(sandbox, signal);
-      }
-    } else {
-      await thaw(sandbox, signal);
-    }
-    if (!isEndState(sandbox.state)) registry.announce(sandbox);
-  };
-
   return {
     pause: (sandbox) => sandbox.lane.run((signal) => pause(sandbox, signal)),
     resume: (sandbox) => sandbox.lane.run((signal) => resume(sandbox, signal)),
     undo: (sandbox) => sandbox.lane.run((signal) => thaw(sandbox, signal)),
-    restore: (sandbox) => sandbox.lane.run((signal) => restore(sandbox, signal)),
+    restore: (sandbox) => sandbox.lane.run((signal) => restore(parts, thaw, sandbox, signal)),
   };
+}
+
+async function within(ms: number, signal: AbortSignal, work: (s: AbortSignal) => Promise<void>) {
+  const deadline = startDeadline(ms, signal);
+  try {
+    await work(deadline.signal);
+  } finally {
+    deadline.stop();
+  }
+}
+
+async function restore(
+  { registry, backend, times }: LifecycleParts,
+  thaw: (sandbox: LiveSandbox, signal: AbortSignal) => Promise<void>,
+  sandbox: LiveSandbox,
+  signal: AbortSignal,
+): Promise<void> {
+  if (sandbox.state === 'paused') {
+    try {
+      await within(times.pauseMs, signal, (s) => backend.pause(sandbox.key, s));
+    } catch {
+      signal.throwIfAborted();
+      // It runs, and cannot be kept from it: then that is what is said.
+      registry.change(sandbox, 'resuming');
+      return thaw(sandbox, signal);
+    }
+  } else {
+    await thaw(sandbox, signal);
+  }
+  if (!isEndState(sandbox.state)) registry.announce(sandbox);
 }
 
 /** Why an operation that needs a running sandbox cannot be done. */
