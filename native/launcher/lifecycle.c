@@ -112,7 +112,11 @@ static void ended(struct object *object)
 
 void lifecycle_check(struct object *object)
 {
-	if (object->state != OBJECT_RUNNING || cgroup_populated(object->key) > 0)
+	int populated = object->state == OBJECT_RUNNING ? cgroup_populated(object->key) : 1;
+	bool unknown = populated < 0 && populated != -ENOENT;
+
+	/* What cannot be read says nothing; a child of ours tells of its end itself. */
+	if (populated > 0 || (unknown && !object->own_child))
 		return;
 	for (struct object *other = dying; other; other = other->next_dying) {
 		if (other == object)
