@@ -4,7 +4,7 @@ import { bytesOf } from './byte-input.ts';
 import { Command, startCommand } from './command.ts';
 import { Connection } from './connection.ts';
 import { type CreateOptions, sandboxSpecOf } from './create-options.ts';
-import { StateConflictError } from './errors.ts';
+import { NotFoundError, StateConflictError } from './errors.ts';
 import {
   type CommandLine,
   type ExecOptions,
@@ -183,6 +183,9 @@ export class Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.stop();
+    } catch (thrown) {
+      // It has ended by itself so long ago that nobody knows it any more.
+      if (!(thrown instanceof NotFoundError)) throw thrown;
     } finally {
       if (this.#isOnly) await this.#server.close();
     }

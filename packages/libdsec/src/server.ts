@@ -58,6 +58,7 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
   const address = addressOf(url);
   const headers = { authorization: `Bearer ${apiKey}` };
   const http = createHttpClient({ ...address, headers, deadlineMs: timeoutMs, retries: RETRIES });
+  const channels = new Set<WebSocketChannel>();
   let isOpen = true;
   const checkOpen = () => {
     if (!isOpen) throw new CancelledError('cancelled', 'the client was closed');
@@ -83,20 +84,25 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
       checkOpen();
       const requestId = randomUUID();
       try {
-        return await connectWebSocket({
+        const channel = await connectWebSocket({
           ...address,
           target: formatTarget(route, params, query),
           headers: { ...headers, [REQUEST_ID_HEADER]: requestId },
           deadlineMs,
           ...(signal === undefined ? {} : { signal }),
         });
+        channels.add(channel);
+        void channel.closed.then(() => channels.delete(channel));
+        return channel;
       } catch (thrown) {
         throw clientErrorOf(thrown, requestId);
       }
     },
-    close() {
+    async close() {
       isOpen = false;
-      return http.close();
+      const reason = new CancelledError('cancelled', 'the client was closed');
+      await Promise.all([...channels].map((channel) => channel.close(reason)));
+      await http.close();
     },
   };
 }

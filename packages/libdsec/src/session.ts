@@ -1,6 +1,7 @@
 import { ROUTES, type Session as SessionInfo } from '@dsec/protocol';
 import { bytesOf } from './byte-input.ts';
 import { type Command, startCommand } from './command.ts';
+import { NotFoundError, StateConflictError } from './errors.ts';
 import { execSpecOf, type SessionExecOptions, type SessionStartOptions } from './exec-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { runCommand } from './run-command.ts';
@@ -52,7 +53,13 @@ export class Session {
     await this.#server.call(ROUTES.closeSession, { params }, options);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.close();
+    } catch (thrown) {
+      // It has ended with its shell, or with its sandbox.
+      const hasEnded = thrown instanceof NotFoundError || thrown instanceof StateConflictError;
+      if (!hasEnded) throw thrown;
+    }
   }
 }

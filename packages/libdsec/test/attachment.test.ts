@@ -163,6 +163,21 @@ describe('followCommand', () => {
     await expect(aborted).rejects.toMatchObject({ code: 'deadline-exceeded' });
   });
 
+  it('ends with its client', async () => {
+    const server = await serverOf({
+      async attachExec(_, call, channel) {
+        await attached(channel);
+        await channel.send(encodeAttachData({ channel: 'stdout', offset: 0, data: Buffer.of(1) }));
+        await new Promise((resolve) => call.signal.addEventListener('abort', resolve));
+      },
+    });
+    const chunks = followCommand(server, PLACE, {}, () => {});
+    await chunks.next();
+    const rest = chunks.next();
+    await server.close();
+    await expect(rest).rejects.toMatchObject({ code: 'cancelled' });
+  });
+
   it('gives up when no connection gets any further', async () => {
     const server = await serverOf(
       {

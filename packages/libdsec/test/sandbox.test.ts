@@ -69,6 +69,12 @@ describe('a sandbox', () => {
     expect((await client.create({ environment: 'x' })).state).toBe('running');
   });
 
+  it('that nobody knows any more can be left all the same', async () => {
+    const url = await startFake({ createSandbox: async () => sandboxInfo() });
+    await using sandbox = await Sandbox.create({ url, apiKey: API_KEY, environment: 'x' });
+    await expect(sandbox.stop()).rejects.toMatchObject({ name: 'NotFoundError' });
+  });
+
   it('has commands that are started, listed and found', async () => {
     const bodies: object[] = [];
     const client = await clientOf({
