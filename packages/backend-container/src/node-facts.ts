@@ -1,10 +1,28 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { probeCgroups } from './cgroup-layout.ts';
+import type { MountFields } from '@dsec/protocol';
+import { type CgroupLayout, probeCgroups } from './cgroup-layout.ts';
 import { slotsBelow } from './id-range.ts';
+import type { HostProc } from './proc-views.ts';
 import { coverMounts } from './sandbox-mounts.ts';
 import { compileSeccomp } from './seccomp-program.ts';
-import type { NodeFacts } from './spawn-spec.ts';
 import type { UpperDriver } from './upper-choice.ts';
+
+/** All that a spec depends on beside the plan: found out once, when the backend is opened. */
+export interface NodeFacts {
+  readonly edgeId: string;
+  readonly cgroups: CgroupLayout;
+  /** Numbers of the processors that may be used. */
+  readonly processors: readonly number[];
+  /** Of an open file's number, in any process. */
+  readonly openFilesMax: number;
+  /** What covers parts of /proc and /sys of this kernel: `coverMounts`. */
+  readonly covers: readonly MountFields[];
+  readonly hostProc: HostProc;
+  /** The program that filters system calls. */
+  readonly seccomp: Uint8Array;
+  readonly upperDrivers: readonly UpperDriver[];
+  readonly slotsMax: number;
+}
 
 /** Finds out what specs depend on. `unsupported` where no sandbox can run at all. */
 export function probeNode(

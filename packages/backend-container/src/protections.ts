@@ -1,7 +1,7 @@
 import type { Protection } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
 import type { Controller } from './cgroup-layout.ts';
-import type { NodeFacts } from './spawn-spec.ts';
+import type { NodeFacts } from './node-facts.ts';
 import type { UpperChoice } from './upper-choice.ts';
 
 const enforced = (name: string, detail?: string): Protection => ({

@@ -6,7 +6,8 @@ import type { ExitedObject, LauncherClient } from './launcher-client.ts';
 import type { LauncherLink } from './launcher-link.ts';
 import type { LayerMounts } from './layer-mounts.ts';
 import { cgroupSettings, cgroupsOf } from './limit-settings.ts';
-import { type NodeFacts, objectId } from './spawn-spec.ts';
+import type { NodeFacts } from './node-facts.ts';
+import { objectId } from './spawn-spec.ts';
 import type { UpperDriver } from './upper-choice.ts';
 import type { ViewFiles } from './view-files.ts';
 

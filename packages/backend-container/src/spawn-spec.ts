@@ -1,35 +1,12 @@
 import type { SandboxKey, SandboxPlan } from '@dsec/backend';
-import {
-  keepEncoded,
-  type MountFields,
-  NAMESPACE_BITS,
-  SPAWN_ITEMS,
-  type SpawnFields,
-} from '@dsec/protocol';
-import type { CgroupLayout } from './cgroup-layout.ts';
+import { keepEncoded, NAMESPACE_BITS, SPAWN_ITEMS, type SpawnFields } from '@dsec/protocol';
 import { identityOf, rangeBase, rangeLast } from './id-range.ts';
 import { cgroupsOf } from './limit-settings.ts';
-import { bootIdOf, type HostProc, type ProcView, processorMask } from './proc-views.ts';
+import type { NodeFacts } from './node-facts.ts';
+import { bootIdOf, type ProcView, processorMask } from './proc-views.ts';
 import { boundFile, sandboxMounts } from './sandbox-mounts.ts';
 import { partsOf, VIEWS_DIRECTORY } from './spec-parts.ts';
-import type { UpperChoice, UpperDriver } from './upper-choice.ts';
-
-/** All that a spec depends on beside the plan: found out once, when the backend is opened. */
-export interface NodeFacts {
-  readonly edgeId: string;
-  readonly cgroups: CgroupLayout;
-  /** Numbers of the processors that may be used. */
-  readonly processors: readonly number[];
-  /** Of an open file's number, in any process. */
-  readonly openFilesMax: number;
-  /** What covers parts of /proc and /sys of this kernel: `coverMounts`. */
-  readonly covers: readonly MountFields[];
-  readonly hostProc: HostProc;
-  /** The program that filters system calls. */
-  readonly seccomp: Uint8Array;
-  readonly upperDrivers: readonly UpperDriver[];
-  readonly slotsMax: number;
-}
+import type { UpperChoice } from './upper-choice.ts';
 
 /** `<name>-<generation>`: what everything of a sandbox is called. */
 export const objectId = ({ id, generation }: SandboxKey): string => `${id}-${generation}`;

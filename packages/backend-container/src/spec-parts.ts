@@ -8,9 +8,9 @@ import {
 } from '@dsec/protocol';
 import { KIB } from '@dsec/std';
 import { type CgroupSettings, cgroupSettings } from './limit-settings.ts';
+import type { NodeFacts } from './node-facts.ts';
 import { type ProcView, processorsOf, procViews } from './proc-views.ts';
 import { sharedFile, shmMount } from './sandbox-mounts.ts';
-import type { NodeFacts } from './spawn-spec.ts';
 
 export interface SpecParts {
   /** How many a sandbox may run on. */

@@ -2,8 +2,8 @@
 import type { SandboxPlan } from '@dsec/backend';
 import { digestOfHex, MIB, type SandboxId } from '@dsec/std';
 import type { CgroupLayout } from '../../src/cgroup-layout.ts';
+import type { NodeFacts } from '../../src/node-facts.ts';
 import { coverMounts } from '../../src/sandbox-mounts.ts';
-import type { NodeFacts } from '../../src/spawn-spec.ts';
 
 export const layerId = (digit: string) => digestOfHex(digit.repeat(64));
 

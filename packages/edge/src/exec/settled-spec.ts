@@ -8,7 +8,7 @@ import { DsecError, type ExecId, KIB } from '@dsec/std';
 import type { ProcessDefaults } from '../sandboxes.ts';
 import type { SessionSpec } from './exec-shapes.ts';
 
-/** Output that aether keeps unacknowledged for each channel, if a command has so much: the most that there is. */
+/** Output that aether keeps unacknowledged for each channel, if there is so much: the most that it can. */
 export const EXEC_WINDOW_BYTES = WINDOW_BYTES_MAX;
 const ENVIRONMENT_BYTES_MAX = 64 * KIB;
 /** All arguments together, with what a frame adds to each. */
