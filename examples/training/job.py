@@ -16,6 +16,7 @@ import asyncio
 import json
 import math
 import re
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -157,19 +158,25 @@ async def run_job(environment: str, count: int, job: str, quiet: bool) -> tuple[
         made = client.create_many(
             count, environment, job=job, cwd=PROJECT, ttl=Ttl(lifetime_ms=LIFETIME_MS)
         )
-        index = 0
-        async for item in made:
-            name = names[index % len(names)]
-            index += 1
-            if isinstance(item, SandboxFailure):
-                attempts.append(Attempt(patch=name, error=str(item.error)))
-                progress.scored += 1
-            else:
-                progress.ready += 1
-                ready_s = time.monotonic() - started
-                tasks.append(asyncio.create_task(scored(item, name)))
-            progress.show()
-        attempts.extend(await asyncio.gather(*tasks))
+        try:
+            async for item in made:
+                name = names[(len(tasks) + len(attempts)) % len(names)]
+                if isinstance(item, SandboxFailure):
+                    attempts.append(Attempt(patch=name, error=str(item.error)))
+                    progress.scored += 1
+                else:
+                    progress.ready += 1
+                    ready_s = time.monotonic() - started
+                    tasks.append(asyncio.create_task(scored(item, name)))
+                progress.show()
+            attempts.extend(await asyncio.gather(*tasks))
+        except BaseException:
+            # Whoever is interrupted leaves nothing: neither these, nor those that were just being made.
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await client.jobs.stop(job)
+            raise
     return attempts, ready_s, time.monotonic() - started
 
 
@@ -225,10 +232,14 @@ def main() -> int:
     options = parser.parse_args()
     if not 1 <= options.sandboxes <= 10_000:
         parser.error("--sandboxes takes 1 to 10000")
+    # Asked to end, it stops its sandboxes as it does at Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         attempts, ready_s, scored_s = asyncio.run(
             run_job(options.environment, options.sandboxes, options.job, options.json)
         )
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except DsecError as error:
         print(f"{error.code}: {error}", file=sys.stderr)
         return 1

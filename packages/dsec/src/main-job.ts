@@ -3,9 +3,11 @@
  * them, runs a training job in small on it through the Python SDK, shows what came of it, and serves on.
  * What is there already is not made again.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Client } from '@dsec/libdsec';
+import { Client, findServer } from '@dsec/libdsec';
 import { asDsecError, DsecError } from '@dsec/std';
 import { parseCount } from './client/quantities.ts';
 import { resolveSettings, type Settings } from './command-line/settings.ts';
@@ -15,6 +17,7 @@ import { makeExampleLayers } from './examples/example-layers.ts';
 import { runTrainingJob } from './examples/training-job.ts';
 import { printError, printWarning } from './output.ts';
 import { requireContainers } from './up/preflight.ts';
+import { StateTaken } from './up/state-lock.ts';
 import { startUp, type Up } from './up/supervisor.ts';
 
 const USAGE = `usage: npm start [-- OPTIONS]
@@ -51,12 +54,10 @@ async function main(): Promise<number> {
   const stopped = stopSignal();
   await requireContainers(paths.root, printWarning);
   say(`starting DSec, with its state in ${paths.root}`);
-  const up = await startUp({
-    ...{ paths, settings, notice: printWarning, self: [process.execPath, CLI] },
-  });
+  const up = await startOrFind(paths, settings);
   try {
     const status = await runJob(up, paths, { sandboxes, settings, stopped });
-    if (values.once) return status;
+    if (values.once || !up.isOurs) return status;
     say(invitation(up, status));
     if (!stopped.aborted) {
       await new Promise((resolve) => stopped.addEventListener('abort', resolve, { once: true }));
@@ -65,6 +66,22 @@ async function main(): Promise<number> {
     return status;
   } finally {
     await up.stop();
+  }
+}
+
+type Serving = Pick<Up, 'url' | 'client' | 'clientFile' | 'stop'> & { readonly isOurs: boolean };
+
+/** One that runs for the state directory already does as well. */
+async function startOrFind(paths: StatePaths, settings: Settings): Promise<Serving> {
+  try {
+    const self = [process.execPath, CLI] as const;
+    return { ...(await startUp({ paths, settings, notice: printWarning, self })), isOurs: true };
+  } catch (thrown) {
+    const clientFile = join(paths.root, 'client.json');
+    if (!(thrown instanceof StateTaken) || !existsSync(clientFile)) throw thrown;
+    const client = findServer({}, { DSEC_CLIENT: clientFile });
+    say(`DSec runs already: using it at ${client.url}`);
+    return { url: client.url, client, clientFile, isOurs: false, stop: async () => undefined };
   }
 }
 
@@ -90,7 +107,7 @@ interface JobOptions {
   readonly stopped: AbortSignal;
 }
 
-async function runJob(up: Up, paths: StatePaths, options: JobOptions): Promise<number> {
+async function runJob(up: Serving, paths: StatePaths, options: JobOptions): Promise<number> {
   const { sandboxes, stopped: signal } = options;
   say('layers');
   const layers = await makeExampleLayers({ paths, signal, say });
@@ -105,7 +122,7 @@ async function runJob(up: Up, paths: StatePaths, options: JobOptions): Promise<n
   return runTrainingJob({ environment: ENVIRONMENT, sandboxes, clientFile, signal });
 }
 
-function invitation({ url, clientFile }: Up, status: number): string {
+function invitation({ url, clientFile }: Serving, status: number): string {
   const dsec = `node ${CLI}`;
   return `
 ${status === 0 ? 'The job did what it should.' : 'The job did not do what it should: see above.'}

@@ -13,6 +13,7 @@ export * from './open.ts';
 export * from './probe/probe-host.ts';
 export * from './probe/render.ts';
 export * from './probe/report.ts';
+export { isNeeded } from './probe/verdicts.ts';
 export * from './process-control.ts';
 export * from './syscall.ts';
 export * from './syscall-numbers.ts';

@@ -112,12 +112,19 @@ function launch({ name, argv: [file, ...args], log }: PartOptions): Run {
     });
     child.on('close', (code, signal) => {
       const how = signal === null ? `exit code ${code}` : signal;
-      const said = log.tailFrom(position).trim().split('\n').at(-1) ?? '';
-      const why = said === '' ? '' : `: ${said.slice(0, 500)}`;
+      // One that was killed had nothing to say about it.
+      const why = signal === null ? lastWord(log.tailFrom(position)) : '';
       resolve(told ?? new DsecError('internal', `${name} ended with ${how}${why}`));
     });
   });
   return { child, ready, ended };
+}
+
+const WORD_LENGTH_MAX = 500;
+
+function lastWord(text: string): string {
+  const line = text.trim().split('\n').at(-1) ?? '';
+  return line === '' ? '' : `: ${line.slice(0, WORD_LENGTH_MAX)}`;
 }
 
 /** Its lines: that it is ready, or the error with which it ends. Others are passed over. */

@@ -1,10 +1,10 @@
-import { type HostReport, probeHost } from '@dsec/linux';
+import { type HostReport, isNeeded, probeHost } from '@dsec/linux';
 import { DsecError } from '@dsec/std';
 import { makeProbeLayer } from '../probe-layer.ts';
 
 /**
- * Whether this machine can run containers, by what the host probe found. Otherwise `unsupported` (or
- * `permission-denied` when it is only that we are not root), after a line for everything that is missing.
+ * Sees to it that this machine can run containers, by what the host probe finds. Otherwise `unsupported`,
+ * after a line for everything that is missing.
  */
 export async function requireContainers(
   stateDirectory: string,
@@ -14,21 +14,28 @@ export async function requireContainers(
   refuseWithout(report, tell);
 }
 
-/** The decision alone. */
+const OTHERWISE =
+  'dsec doctor says more; dsec up --backend sim needs none of it, and runs nothing real';
+
+/** The decision alone. What the probe could not look at is left to the edge, which tries it. */
 export function refuseWithout(report: HostReport, tell: (line: string) => void): void {
   const { status, reasons } = report.verdicts.container;
-  if (status !== 'impossible') return;
-  const missing = reasons.filter((reason) => reason.status === 'missing');
-  const isOnlyRoot = report.host.uid !== 0;
+  const isRoot = report.host.uid === 0;
+  if (isRoot && status !== 'impossible') return;
   const checks = new Map(report.checks.map((check) => [check.id, check]));
+  const missing = reasons.filter(
+    ({ check, status: state }) => state === 'missing' && isNeeded('container', check),
+  );
   for (const { check, why } of missing) {
     const remedy = checks.get(check)?.remedy ?? '';
     tell(`  missing ${check}: ${why}${remedy === '' ? '' : `; ${remedy}`}`);
   }
-  const others =
-    'dsec doctor says more; dsec up --backend sim needs none of it, and runs nothing real';
-  if (isOnlyRoot && !missing.some(({ check }) => check === 'kernel.version')) {
-    throw new DsecError('permission-denied', `containers need root: sudo dsec up (${others})`);
+  const others = missing.filter(({ check }) => check !== 'privilege.root');
+  if (isRoot || others.length > 0) {
+    throw new DsecError(
+      'unsupported',
+      `this machine cannot run containers as it is (${OTHERWISE})`,
+    );
   }
-  throw new DsecError('unsupported', `this machine cannot run containers as it is (${others})`);
+  throw new DsecError('unsupported', `containers need root: sudo dsec up (${OTHERWISE})`);
 }

@@ -3,9 +3,20 @@ import { join } from 'node:path';
 import { tryLockFile } from '@dsec/linux';
 import { DsecError } from '@dsec/std';
 
+/** `conflict`: there is a `dsec up` for the directory. */
+export class StateTaken extends DsecError {
+  constructor(stateRoot: string, holder: string) {
+    super(
+      'conflict',
+      `dsec up runs for ${stateRoot} already (process ${holder}): use it, end it with ` +
+        `kill ${holder}, or take another --state and --listen`,
+    );
+  }
+}
+
 /**
  * Makes this process the one `dsec up` of a state directory, until it ends or `release` is called.
- * `conflict` when there is another.
+ * `StateTaken` when there is another.
  */
 export function lockState(stateRoot: string): { release(): void } {
   const path = join(stateRoot, 'up.lock');
@@ -13,11 +24,7 @@ export function lockState(stateRoot: string): { release(): void } {
   if (!tryLockFile(fd, 'exclusive')) {
     const holder = readFileSync(path, 'utf8').trim();
     closeSync(fd);
-    throw new DsecError(
-      'conflict',
-      `dsec up runs for ${stateRoot} already (process ${holder}): use it, end it with ` +
-        `kill ${holder}, or take another --state and --listen`,
-    );
+    throw new StateTaken(stateRoot, holder);
   }
   ftruncateSync(fd);
   writeSync(fd, `${process.pid}\n`);

@@ -48,6 +48,11 @@ const REQUIREMENTS: Readonly<Record<ProbedBackend, Requirements>> = {
   },
 };
 
+/** Whether a backend cannot do without a check, or without one of several that it is among. */
+export function isNeeded(backend: ProbedBackend, checkId: string): boolean {
+  return REQUIREMENTS[backend].needs.flat().includes(checkId);
+}
+
 /** What a backend can do on a host with these checks. Pure. */
 export function verdictOf(backend: ProbedBackend, checks: readonly HostCheck[]): Verdict {
   const { needs, wants } = REQUIREMENTS[backend];
