@@ -88,6 +88,19 @@ def test_waits_grow_and_end() -> None:
         backoff.after(errors.ConflictError("x"))
 
 
+def test_what_goes_on_where_it_was_is_patient() -> None:
+    now = [0.0]
+    backoff = Backoff(Deadline(None), patience=60, rand=lambda: 1.0, clock=lambda: now[0])
+    error = errors.UnavailableError("x")
+    for now[0] in range(59):
+        backoff.after(error)
+    now[0] = 60
+    with pytest.raises(errors.UnavailableError):
+        backoff.after(error)
+    backoff.reset()
+    backoff.after(error)
+
+
 def test_nothing_is_waited_for_beyond_the_time_of_the_caller() -> None:
     now = [0.0]
     deadline = Deadline(10, clock=lambda: now[0])

@@ -71,11 +71,12 @@ def test_of_many_a_failure_can_be_raised(client: Any, server: FakeServer) -> Non
         list(client.create_many(2, raise_on_failure=True))
 
 
-def test_many_of_which_some_are_never_told(client: Any, server: FakeServer) -> None:
+def test_many_of_which_some_are_never_told(face: Any, server: FakeServer) -> None:
     server.on(*BATCH, lines(made(0)))
-    with pytest.raises(errors.UnavailableError, match="1 of 2"):
-        list(client.create_many(2, "a"))
-    assert len(server.to(*BATCH)) == 8
+    with face.client(server.url, KEY, timeout=0.3) as client:
+        with pytest.raises(errors.UnavailableError, match="1 of 2"):
+            list(client.create_many(2, "a"))
+    assert len(server.to(*BATCH)) > 1
 
 
 def test_events_go_on_from_the_last_one(client: Any, server: FakeServer) -> None:

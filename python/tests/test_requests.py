@@ -55,7 +55,7 @@ def test_each_code_is_a_class(client: Any, server: FakeServer, code: str) -> Non
     assert (error.details, error.request_id, error.retryable) == ({"field": "x"}, "request-1", True)
     assert error.remedy == "Do so." and "request-1" in str(error)
     is_repeated = code in ("unavailable", "overloaded", "rate-limited")
-    assert len(server.requests) == (8 if is_repeated else 1)
+    assert len(server.requests) == (10 if is_repeated else 1)
 
 
 def test_a_code_of_the_future_is_kept(client: Any, server: FakeServer) -> None:

@@ -16,7 +16,7 @@ from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
 from libdsec._core.paths import FileInfo, FileInfoPage, PathLike, path_fields, path_query
 from libdsec._core.request import Request, Value, build_request
-from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.retry import Deadline
 from libdsec._core.route import Route
 from libdsec._core.spec import as_model
 from libdsec.errors import ConflictError, DsecError, NotFoundError
@@ -70,7 +70,7 @@ class AsyncFiles:
         end = None if length is None else offset + length
         place = offset
         known: FileInfo | None = None
-        backoff = Backoff(Deadline(None))
+        backoff = self._transport.patience()
         while True:
             part = {"offset": place, "lengthBytes": None if end is None else end - place}
             request = self._request(routes.READ_FILE, {**query, **part})
@@ -238,7 +238,7 @@ class AsyncFiles:
 
     async def _write(self, query: dict[str, Value], body: AsyncBody) -> FileInfo:
         request = self._request(routes.WRITE_FILE, query)
-        backoff = Backoff(Deadline(None))
+        backoff = self._transport.patience()
         while True:
             try:
                 async with self._transport.open(

@@ -13,7 +13,7 @@ from libdsec._async.body import AsyncBody
 from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
 from libdsec._core.request import Request, Value, build_request
-from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.retry import Deadline
 from libdsec.errors import DsecError, UnavailableError, error_of_body
 
 LayerKind = Literal["base", "workspace", "toolkit", "diff"]
@@ -51,7 +51,7 @@ class AsyncLayers:
             else:
                 file = source
             body = AsyncBody(file)
-            backoff = Backoff(Deadline(None))
+            backoff = self._transport.patience()
             while True:
                 try:
                     return await self._import(request, body, on_progress)

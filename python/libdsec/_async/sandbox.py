@@ -22,7 +22,7 @@ from libdsec._core.config import find_server
 from libdsec._core.request import build_request, new_key
 from libdsec._core.result import ExecResult, SandboxFailure
 from libdsec._core.route import Route
-from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.retry import Deadline
 from libdsec._core.spec import (
     CommandLine,
     CreateOptions,
@@ -317,7 +317,7 @@ async def create_sandboxes(
     request = build_request(routes.CREATE_SANDBOXES, body=body, key=key)
     timeout = options.get("timeout")
     deadline = Deadline(timeout)
-    backoff = Backoff(deadline)
+    backoff = transport.patience(deadline)
     told: set[int] = set()
     while len(told) < count:
         try:

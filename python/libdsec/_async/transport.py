@@ -26,6 +26,7 @@ T = TypeVar("T")
 CONNECT_S = 10.0
 # A server that is there says something at least every 15 seconds where it has to.
 STALL_S = 60.0
+PATIENCE_S = 60.0
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=256, keepalive_expiry=30)
 PAGE_SIZE = 500
 # More than a window of both outputs: a connection that is read slowly still answers pings.
@@ -85,16 +86,17 @@ class AsyncTransport:
             async with self.open(request, deadline, stall=wait + STALL_S) as response:
                 return await response.aread()
 
-        return await self.retrying(deadline, attempt)
-
-    async def retrying(self, deadline: Deadline, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Tries until it works, or fails for good."""
-        backoff = Backoff(deadline)
+        backoff = self.patience(deadline) if wait else Backoff(deadline)
         while True:
             try:
                 return await attempt()
             except DsecError as error:
                 await async_io.sleep(backoff.after(error))
+
+    def patience(self, deadline: Deadline | None = None) -> Backoff:
+        """For what goes on where it was: it may fail for as long as a call may take."""
+        seconds = PATIENCE_S if self.timeout is None else self.timeout
+        return Backoff(deadline or Deadline(None), patience=seconds)
 
     @asynccontextmanager
     async def open(
@@ -136,7 +138,7 @@ class AsyncTransport:
         offset: int,
     ) -> AsyncGenerator[bytes, None]:
         """The bytes of an answer from an offset on; after a lost connection it is asked for the rest."""
-        backoff = Backoff(deadline)
+        backoff = self.patience(deadline)
         while True:
             try:
                 async with self.open(request_at(offset), deadline) as response:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from libdsec.errors import DsecError, Timeout
 
-ATTEMPTS_MAX = 8
+# A server that is started again is there within some seconds.
+ATTEMPTS_MAX = 10
 FIRST_DELAY_S = 0.05
 DELAY_S_MAX = 2.0
 
@@ -44,19 +45,26 @@ class Deadline:
 class Backoff:
     """How long to wait after each failure in a row: a growing time, a random half of it left away.
 
-    So callers that failed together do not come back together.
+    So callers that failed together do not come back together. It gives up when the deadline is over, and after
+    `attempts_max` attempts, or where there is `patience`, after so many seconds without progress.
     """
 
     def __init__(
         self,
         deadline: Deadline,
+        *,
+        patience: float | None = None,
         attempts_max: int = ATTEMPTS_MAX,
         rand: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._deadline = deadline
+        self._patience = patience
         self._attempts_max = attempts_max
         self._rand = rand
+        self._clock = clock
         self._failures = 0
+        self._failing_since = 0.0
 
     def reset(self) -> None:
         """There was progress: the next failure is the first one again."""
@@ -64,15 +72,22 @@ class Backoff:
 
     def after(self, error: DsecError) -> float:
         """Seconds until the next attempt. Raises the error where there is none."""
+        if self._failures == 0:
+            self._failing_since = self._clock()
         self._failures += 1
-        if error.code not in TRANSIENT or self._failures >= self._attempts_max:
-            raise error
-        ceiling = min(DELAY_S_MAX, FIRST_DELAY_S * 2.0 ** (self._failures - 1))
+        ceiling = min(DELAY_S_MAX, FIRST_DELAY_S * 2.0 ** min(self._failures - 1, 10))
         delay = max(ceiling * (1 + self._rand()) / 2, _retry_after(error))
         left = self._deadline.left()
+        if error.code not in TRANSIENT or self._is_exhausted(delay):
+            raise error
         if left is not None and delay >= left:
             raise error
         return delay
+
+    def _is_exhausted(self, delay: float) -> bool:
+        if self._patience is None:
+            return self._failures >= self._attempts_max
+        return self._clock() + delay - self._failing_since > self._patience
 
 
 def _retry_after(error: DsecError) -> float:

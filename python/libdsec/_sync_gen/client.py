@@ -23,7 +23,7 @@ from libdsec._core.event import Event, EventType, event_of
 from libdsec._core.lines import ServerEvents
 from libdsec._core.request import Value, build_request
 from libdsec._core.result import SandboxFailure
-from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.retry import Deadline
 from libdsec._core.spec import BatchOptions, CreateOptions, SandboxState
 from libdsec.errors import DsecError, UnavailableError
 
@@ -172,7 +172,7 @@ class Client:
         A lost connection is made anew at the last event. `LostEvent`: those before it are no longer kept,
         so read the state of what matters.
         """
-        backoff = Backoff(Deadline(None))
+        backoff = self._transport.patience()
         while True:
             try:
                 query: dict[str, Value] = {"sandbox": sandbox, "job": job, "type": types}

@@ -23,7 +23,7 @@ from libdsec._core.result import (
     stretches_of,
     whole_output,
 )
-from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.retry import Deadline
 from libdsec._core.route import Route
 from libdsec._core.spec import OUTPUT_BYTES_MAX, OutputStream, as_bytes, milliseconds
 from libdsec.errors import (
@@ -88,12 +88,13 @@ class Command:
     ) -> Iterator[OutputChunk]:
         """Its output from the beginning (or from offsets on) to its end, both streams, as it comes.
 
-        Takes as much memory for any amount of output. A lost connection is made anew where it was lost.
-        Raises `OutputLostError` where output is no longer kept, or with `skip_lost` goes on behind that,
-        which the offsets tell. How the command ended is then in `info`.
+        Takes as much memory for any amount of output. No command waits for it: `max_output_bytes` of
+        `start` says how much is kept for a reader that is slower. A lost connection is made anew where it
+        was lost. Raises `OutputLostError` where output is no longer kept, or with `skip_lost` goes on behind
+        that, which the offsets tell. How the command ended is then in `info`.
         """
         output = OutputAttachment(stdout_offset, stderr_offset, skip_lost=skip_lost)
-        backoff = Backoff(Deadline(None))
+        backoff = self._transport.patience()
         while output.end is None:
             try:
                 request = self._request(routes.ATTACH_EXEC, output.query())

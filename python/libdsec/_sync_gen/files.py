@@ -18,7 +18,7 @@ from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
 from libdsec._core.paths import FileInfo, FileInfoPage, PathLike, path_fields, path_query
 from libdsec._core.request import Request, Value, build_request
-from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.retry import Deadline
 from libdsec._core.route import Route
 from libdsec._core.spec import as_model
 from libdsec.errors import ConflictError, DsecError, NotFoundError
@@ -72,7 +72,7 @@ class Files:
         end = None if length is None else offset + length
         place = offset
         known: FileInfo | None = None
-        backoff = Backoff(Deadline(None))
+        backoff = self._transport.patience()
         while True:
             part = {"offset": place, "lengthBytes": None if end is None else end - place}
             request = self._request(routes.READ_FILE, {**query, **part})
@@ -240,7 +240,7 @@ class Files:
 
     def _write(self, query: dict[str, Value], body: Body) -> FileInfo:
         request = self._request(routes.WRITE_FILE, query)
-        backoff = Backoff(Deadline(None))
+        backoff = self._transport.patience()
         while True:
             try:
                 with self._transport.open(

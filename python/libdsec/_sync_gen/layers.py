@@ -15,7 +15,7 @@ from libdsec._sync_gen.body import Body
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
 from libdsec._core.request import Request, Value, build_request
-from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.retry import Deadline
 from libdsec.errors import DsecError, UnavailableError, error_of_body
 
 LayerKind = Literal["base", "workspace", "toolkit", "diff"]
@@ -53,7 +53,7 @@ class Layers:
             else:
                 file = source
             body = Body(file)
-            backoff = Backoff(Deadline(None))
+            backoff = self._transport.patience()
             while True:
                 try:
                     return self._import(request, body, on_progress)

@@ -28,6 +28,7 @@ T = TypeVar("T")
 CONNECT_S = 10.0
 # A server that is there says something at least every 15 seconds where it has to.
 STALL_S = 60.0
+PATIENCE_S = 60.0
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=256, keepalive_expiry=30)
 PAGE_SIZE = 500
 # More than a window of both outputs: a connection that is read slowly still answers pings.
@@ -87,16 +88,17 @@ class Transport:
             with self.open(request, deadline, stall=wait + STALL_S) as response:
                 return response.read()
 
-        return self.retrying(deadline, attempt)
-
-    def retrying(self, deadline: Deadline, attempt: Callable[[], T]) -> T:
-        """Tries until it works, or fails for good."""
-        backoff = Backoff(deadline)
+        backoff = self.patience(deadline) if wait else Backoff(deadline)
         while True:
             try:
                 return attempt()
             except DsecError as error:
                 sync_io.sleep(backoff.after(error))
+
+    def patience(self, deadline: Deadline | None = None) -> Backoff:
+        """For what goes on where it was: it may fail for as long as a call may take."""
+        seconds = PATIENCE_S if self.timeout is None else self.timeout
+        return Backoff(deadline or Deadline(None), patience=seconds)
 
     @contextmanager
     def open(
@@ -138,7 +140,7 @@ class Transport:
         offset: int,
     ) -> Generator[bytes, None, None]:
         """The bytes of an answer from an offset on; after a lost connection it is asked for the rest."""
-        backoff = Backoff(deadline)
+        backoff = self.patience(deadline)
         while True:
             try:
                 with self.open(request_at(offset), deadline) as response:
