@@ -45,8 +45,8 @@ class Deadline:
 class Backoff:
     """How long to wait after each failure in a row: a growing time, a random half of it left away.
 
-    So callers that failed together do not come back together. It gives up when the deadline is over, and after
-    `attempts_max` attempts, or where there is `patience`, after so many seconds without progress.
+    So callers that failed together do not come back together. It gives up when the deadline is over, and
+    after `attempts_max` attempts, or where there is `patience`, after so many seconds without progress.
     """
 
     def __init__(
