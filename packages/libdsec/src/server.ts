@@ -43,8 +43,11 @@ export interface Server {
 
 /** For a call that says nothing else. */
 export const TIMEOUT_MS = MINUTE_MS;
-/** A server that starts again is back within a few seconds. */
-const RETRIES: RetryPolicy = { attemptsMax: 10, firstDelayMs: 50, delayMsMax: 2 * SECOND_MS };
+const PAUSES = { firstDelayMs: 50, delayMsMax: 2 * SECOND_MS };
+/** Of a server that has never answered: it may well be that there is none. */
+const RETRIES_AT_FIRST: RetryPolicy = { attemptsMax: 4, ...PAUSES };
+/** One that has answered comes back; the time of the call is the limit. */
+const RETRIES: RetryPolicy = { attemptsMax: 60, ...PAUSES };
 /** Only binds the Host header; no name is looked up. */
 const SOCKET_BASE_URL = 'http://localhost';
 
@@ -57,9 +60,10 @@ export interface ServerOptions {
 export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server {
   const address = addressOf(url);
   const headers = { authorization: `Bearer ${apiKey}` };
-  const http = createHttpClient({ ...address, headers, deadlineMs: timeoutMs, retries: RETRIES });
+  const http = createHttpClient({ ...address, headers, deadlineMs: timeoutMs });
   const channels = new Set<WebSocketChannel>();
   let isOpen = true;
+  let hasAnswered = false;
   const checkOpen = () => {
     if (!isOpen) throw new CancelledError('cancelled', 'the client was closed');
   };
@@ -74,7 +78,9 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
         const reply = await callRoute(http, route, input, {
           headers: { [REQUEST_ID_HEADER]: requestId },
           ...{ signal, deadlineMs, silenceMs, idempotencyKey: key },
+          retries: hasAnswered ? RETRIES : RETRIES_AT_FIRST,
         });
+        hasAnswered = true;
         return withClientErrors(route, reply, requestId);
       } catch (thrown) {
         throw clientErrorOf(thrown, requestId);

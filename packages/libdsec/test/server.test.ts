@@ -80,6 +80,29 @@ describe('the server of a client', () => {
     expect(await server.call(ROUTES.getVersion, {})).toEqual(VERSION);
   });
 
+  it('is waited for when it has answered before, and given up soon when it never has', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'dsec-lib-'));
+    stopLater(async () => rmSync(directory, { recursive: true }));
+    const socketPath = join(directory, 'api.sock');
+    const server = createServer({ url: `unix:${socketPath}`, apiKey: 'k', timeoutMs: 60_000 });
+    stopLater(() => server.close());
+    const never = server.call(ROUTES.getVersion, {});
+    await expect(never).rejects.toMatchObject({ name: 'UnavailableError' });
+    const start = () =>
+      createHttpServer({
+        ...{ listen: { socketPath }, routes: ROUTES, authorize: async () => undefined },
+        handlers: { getVersion: async () => VERSION },
+      });
+    const first = await start();
+    await server.call(ROUTES.getVersion, {});
+    await first.close(0);
+    const call = server.call(ROUTES.getVersion, {});
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const second = await start();
+    stopLater(() => second.close(0));
+    expect(await call).toEqual(VERSION);
+  });
+
   it('is refused when its url is none, and after the client was closed', async () => {
     for (const url of ['ftp://x', 'http://x/path', 'unix:relative', 'nonsense']) {
       expect(() => createServer({ url, apiKey: 'k', timeoutMs: 1 })).toThrow(/url of a server/);

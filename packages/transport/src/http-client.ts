@@ -35,6 +35,8 @@ export interface HttpRequest {
   readonly deadlineMs?: number | undefined;
   /** An answer whose body is silent for longer is `unavailable`. Absent: it may be. */
   readonly silenceMs?: number | undefined;
+  /** Absent: the client's own. */
+  readonly retries?: RetryPolicy | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -95,7 +97,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       }
     };
     try {
-      const policy = mayRepeat(request) ? retries : { ...retries, attemptsMax: 1 };
+      const usual = request.retries ?? retries;
+      const policy = mayRepeat(request) ? usual : { ...usual, attemptsMax: 1 };
       return await withRetries(policy, deadline, attempt);
     } catch (thrown) {
       deadline.stop();

@@ -28,7 +28,7 @@ export type CallInput<R extends Route> = OptionalIfEmpty<'params', ParamsOf<R>> 
 
 export type CallOptions = Pick<
   HttpRequest,
-  'headers' | 'idempotencyKey' | 'traceparent' | 'deadlineMs' | 'silenceMs' | 'signal'
+  'headers' | 'idempotencyKey' | 'traceparent' | 'deadlineMs' | 'silenceMs' | 'retries' | 'signal'
 >;
 
 export interface BytesReply {
