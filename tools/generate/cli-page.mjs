@@ -37,15 +37,15 @@ Every command takes, before or after it:
 
 ${optionTable(global.GLOBAL_OPTIONS, settings.SETTINGS)}
 
-An error ends a command with the exit code of [its row](errors.md); 2 is a command line that cannot be
-understood. \`run\` and \`exec\` pass on the exit code of the command inside, or 128 and the number of the signal
-that ended it.
+An error ends a command with the exit code of [its row](errors.md); 2 is a command line that cannot
+be understood. \`run\` and \`exec\` pass on the exit code of the command inside, or 128 and the number of
+the signal that ended it.
 
 ${sections.join('\n')}
 ## Settings
 
-Defaults are overruled by the file (\`dsec.json\` in the state directory, or \`--config\`), it by the environment,
-and that by options. \`dsec config\` shows each value and where it comes from.
+Defaults are overruled by the file (\`dsec.json\` in the state directory, or \`--config\`), it by the
+environment, and that by options. \`dsec config\` shows each value and where it comes from.
 
 | setting | variable | option | in the file | default | |
 |---|---|---|---|---|---|
