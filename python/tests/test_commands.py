@@ -15,6 +15,7 @@ from shapes import EXEC, EXEC_PATH, EXECS, command, exit_with, started, totals
 ATTACH = f"{EXEC_PATH}/attach"
 OUTPUT = f"{EXEC_PATH}/output"
 STDIN = f"{EXEC_PATH}/stdin"
+LOST = {"code": "agent-lost", "message": "x", "retryable": False, "remedy": "", "details": {}}
 
 
 def test_a_short_command_is_one_round_trip(box: Any, server: FakeServer) -> None:
@@ -78,6 +79,17 @@ def test_of_too_much_output_both_ends_are_there(box: Any, server: FakeServer) ->
     server.on("POST", EXECS, give({"exec": command(stdout=totals(1000))}, 201))
     result = box.exec("x", max_output_bytes=20)
     assert result.stdout_bytes == b"a" * 10 + b"c" * 10 and result.truncated
+
+
+def test_output_that_moves_is_read_again(box: Any, server: FakeServer) -> None:
+    server.on("POST", EXECS, give({"exec": command(stdout=totals(1000, 50, 950))}, 201))
+    head = lambda exchange: exchange.bytes(b"a" * 50)  # noqa: E731
+    server.on("GET", OUTPUT, head, refuse("output-lost", 410), head, lambda e: e.bytes(b"c" * 60))
+    server.on("GET", EXEC_PATH, give(command(stdout=totals(1010, 50, 950))))
+    assert box.exec("x").stdout_bytes == b"a" * 50 + b"c" * 60
+    server.on("GET", OUTPUT, lambda exchange: exchange.bytes(b"short"))
+    with pytest.raises(errors.OutputLostError):
+        box.exec("x")
 
 
 def test_bytes_that_are_no_text(box: Any, server: FakeServer) -> None:
@@ -209,7 +221,7 @@ def test_a_stream_goes_on_after_lost_connections(box: Any, server: FakeServer) -
     ("tell", "kind"),
     [
         (
-            lambda socket: socket.send({"type": "error", "error": {"code": "agent-lost"}}),
+            lambda socket: socket.send({"type": "error", "error": LOST}),
             "AgentLostError",
         ),
         (lambda socket: socket.close(4005, "gone"), "NotFoundError"),

@@ -53,7 +53,7 @@ def test_a_key_in_a_file_goes_to_the_server_of_that_file_alone(tmp_path: Path) -
 
 
 def test_where_no_server_is_known_it_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(errors.UnavailableError, match="DSEC_URL"):
+    with pytest.raises(errors.UnavailableError, match="none, which DSEC_CLIENT names"):
         find_server(environment={"DSEC_CLIENT": str(tmp_path / "none")})
     (tmp_path / "bad").write_text("{}")
     with pytest.raises(errors.InvalidArgumentError, match="apiKey"):

@@ -14,6 +14,7 @@ from libdsec import routes_gen as routes
 from libdsec._async.body import AsyncBody, Data, OnProgress
 from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
+from libdsec._core.answer import parse_answer
 from libdsec._core.paths import FileInfo, FileInfoPage, PathLike, path_fields, path_query
 from libdsec._core.request import Request, Value, build_request
 from libdsec._core.retry import Deadline
@@ -244,7 +245,7 @@ class AsyncFiles:
                 async with self._transport.open(
                     request, Deadline(None), content=body.open(), headers=body.headers
                 ) as response:
-                    return FileInfo.model_validate_json(await response.aread())
+                    return parse_answer(FileInfo, await response.aread())
             except DsecError as error:
                 if not body.can_be_sent:
                     raise

@@ -26,6 +26,7 @@ from libdsec._core.retry import Deadline
 from libdsec._core.spec import (
     CommandLine,
     CreateOptions,
+    SandboxState,
     as_model,
     exec_spec,
     milliseconds,
@@ -94,7 +95,7 @@ class AsyncSandbox:
         return self.info.id
 
     @property
-    def state(self) -> str:
+    def state(self) -> SandboxState:
         """By what was last heard; `refresh` asks."""
         return self.info.state
 

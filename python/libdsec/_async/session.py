@@ -12,7 +12,7 @@ from libdsec._async.transport import AsyncTransport
 from libdsec._core.request import build_request
 from libdsec._core.result import ExecResult
 from libdsec._core.spec import exec_spec
-from libdsec.errors import DsecError, NotFoundError
+from libdsec.errors import DsecError, NotFoundError, StateConflictError
 
 
 class AsyncSession:
@@ -96,7 +96,8 @@ class AsyncSession:
         params = {"sandboxId": self.info.sandbox, "sessionId": self.id}
         try:
             await self._transport.run(build_request(routes.CLOSE_SESSION, params))
-        except NotFoundError:
+        except (NotFoundError, StateConflictError):
+            # It went with its sandbox.
             pass
 
 

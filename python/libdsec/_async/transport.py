@@ -8,17 +8,18 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from websockets.exceptions import ConnectionClosedOK, WebSocketException
 
 from libdsec._core import async_io
+from libdsec._core.answer import parse_answer
 from libdsec._core.config import Server
 from libdsec._core.faults import error_of_http, error_of_response, error_of_socket
 from libdsec._core.lines import Lines
 from libdsec._core.request import Request, Value
 from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.version import USER_AGENT
-from libdsec.errors import DsecError, ProtocolError
+from libdsec.errors import DsecError
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -63,13 +64,7 @@ class AsyncTransport:
 
         `wait`: seconds that the server was asked to wait for something, in each attempt.
         """
-        content = await self._attempts(request, timeout, wait)
-        try:
-            return model.model_validate_json(content)
-        except ValidationError as cause:
-            raise ProtocolError(
-                f"the answer to {request.route.name} does not fit it: {cause}"
-            ) from cause
+        return parse_answer(model, await self._attempts(request, timeout, wait))
 
     async def text(self, request: Request) -> str:
         """The same where the answer is text."""
@@ -179,7 +174,7 @@ class AsyncTransport:
         lines = Lines()
         async for data in response.aiter_raw():
             for line in lines.feed(data):
-                yield model.model_validate_json(line)
+                yield parse_answer(model, line)
 
     async def socket(self, request: Request, *, is_bounded: bool = True) -> AsyncSocket:
         """One attempt to open a WebSocket. `is_bounded`: by the protocol that is spoken over it."""

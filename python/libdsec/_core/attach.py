@@ -6,6 +6,8 @@ import json
 import struct
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from libdsec import models_gen as models
 from libdsec._core.spec import OutputStream
 from libdsec.errors import OutputLostError, ProtocolError, error_of_body
@@ -61,17 +63,17 @@ class OutputAttachment:
         return json.dumps({"type": "ack", "channel": stream, "offset": offset})
 
     def _control(self, text: str) -> None:
-        value = json.loads(text)
-        match value["type"]:
-            case "gap":
-                self._skip(value["channel"], value["offset"], value["nextOffset"])
-            case "exit":
-                self.end = models.Exec.model_validate(value["exec"])
-            case "error":
-                raise error_of_body(value["error"])
-            case _:
-                # Of interest to those who write; and what a newer server may say.
-                pass
+        try:
+            message = models.AttachServerMessage.model_validate_json(text).root
+        except ValidationError:
+            # What a newer server may say.
+            return
+        if isinstance(message, models.AttachGap):
+            self._skip(message.channel, message.offset, message.next_offset)
+        elif isinstance(message, models.AttachExit):
+            self.end = message.exec
+        elif isinstance(message, models.AttachError):
+            raise error_of_body(message.error.model_dump(by_alias=True))
 
     def _skip(self, stream: str, offset: int, next_offset: int) -> None:
         if not self._skip_lost:

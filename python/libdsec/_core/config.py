@@ -54,7 +54,9 @@ def find_server(
             return parse_server(found[0], api_key or found[1])
     advice = "start one with `dsec up`, or set DSEC_URL and DSEC_API_KEY"
     if url is None:
-        raise UnavailableError(f"no DSec server is known here: {advice}")
+        named = values.get("DSEC_CLIENT")
+        where = "" if not named else f" ({named}, which DSEC_CLIENT names, cannot be read)"
+        raise UnavailableError(f"no DSec server is known here{where}: {advice}")
     raise UnauthenticatedError(f"there is no API key for {url}: {advice}")
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from libdsec import models_gen as models
+from libdsec._core.answer import first_problem
 from libdsec.errors import InvalidArgumentError
 
 M = TypeVar("M", bound=BaseModel)
@@ -100,9 +101,8 @@ def as_model(kind: type[M], value: M | Mapping[str, Any]) -> M:
     try:
         return kind.model_validate(value)
     except ValidationError as cause:
-        first = cause.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidArgumentError(f"{place}: {first['msg']}", details={"field": place}) from cause
+        field = ".".join(str(part) for part in cause.errors()[0]["loc"])
+        raise InvalidArgumentError(first_problem(cause), details={"field": field}) from cause
 
 
 def exec_spec(

@@ -38,6 +38,7 @@ from libdsec.errors import (
 WAIT_S = 30.0
 STDIN_PIECE_BYTES = 1024 * 1024
 SIGKILL = 9
+KEPT_ATTEMPTS = 3
 
 
 class Command:
@@ -202,18 +203,19 @@ class Command:
         return result_of(self.info, output[0], output[1], limit)
 
     def _kept(self, stream: OutputStream, limit: int) -> bytes:
-        """Both ends of what is kept; what a left process still writes may move the second one."""
-        for _ in range(3):
-            totals: models.OutputTotals = getattr(self.info, stream)
-            try:
-                parts = [
-                    self._read(stream, offset, length)
-                    for offset, length in stretches_of(totals, limit)
-                ]
-                return b"".join(parts)
-            except OutputLostError:
+        """Both ends of what is kept. A process that was left behind may write, which moves the second one."""
+        for attempt in range(KEPT_ATTEMPTS):
+            if attempt > 0:
                 self.refresh()
-        return b""
+            totals: models.OutputTotals = getattr(self.info, stream)
+            stretches = stretches_of(totals, limit)
+            try:
+                data = b"".join([self._read(stream, *stretch) for stretch in stretches])
+            except OutputLostError:
+                continue
+            if len(data) == sum(stretch.length for stretch in stretches):
+                return data
+        raise OutputLostError(f"the {stream} of command {self.id} changes while it is read")
 
     def _read(self, stream: OutputStream, offset: int, length: int) -> bytes:
         end = offset + length

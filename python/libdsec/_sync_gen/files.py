@@ -16,6 +16,7 @@ from libdsec import routes_gen as routes
 from libdsec._sync_gen.body import Body, Data, OnProgress
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
+from libdsec._core.answer import parse_answer
 from libdsec._core.paths import FileInfo, FileInfoPage, PathLike, path_fields, path_query
 from libdsec._core.request import Request, Value, build_request
 from libdsec._core.retry import Deadline
@@ -246,7 +247,7 @@ class Files:
                 with self._transport.open(
                     request, Deadline(None), content=body.open(), headers=body.headers
                 ) as response:
-                    return FileInfo.model_validate_json(response.read())
+                    return parse_answer(FileInfo, response.read())
             except DsecError as error:
                 if not body.can_be_sent:
                     raise

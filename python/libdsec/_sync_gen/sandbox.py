@@ -28,6 +28,7 @@ from libdsec._core.retry import Deadline
 from libdsec._core.spec import (
     CommandLine,
     CreateOptions,
+    SandboxState,
     as_model,
     exec_spec,
     milliseconds,
@@ -96,7 +97,7 @@ class Sandbox:
         return self.info.id
 
     @property
-    def state(self) -> str:
+    def state(self) -> SandboxState:
         """By what was last heard; `refresh` asks."""
         return self.info.state
 

@@ -14,7 +14,7 @@ from libdsec._sync_gen.transport import Transport
 from libdsec._core.request import build_request
 from libdsec._core.result import ExecResult
 from libdsec._core.spec import exec_spec
-from libdsec.errors import DsecError, NotFoundError
+from libdsec.errors import DsecError, NotFoundError, StateConflictError
 
 
 class Session:
@@ -98,7 +98,8 @@ class Session:
         params = {"sandboxId": self.info.sandbox, "sessionId": self.id}
         try:
             self._transport.run(build_request(routes.CLOSE_SESSION, params))
-        except NotFoundError:
+        except (NotFoundError, StateConflictError):
+            # It went with its sandbox.
             pass
 
 

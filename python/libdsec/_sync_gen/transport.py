@@ -10,17 +10,18 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from websockets.exceptions import ConnectionClosedOK, WebSocketException
 
 from libdsec._core import sync_io
+from libdsec._core.answer import parse_answer
 from libdsec._core.config import Server
 from libdsec._core.faults import error_of_http, error_of_response, error_of_socket
 from libdsec._core.lines import Lines
 from libdsec._core.request import Request, Value
 from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.version import USER_AGENT
-from libdsec.errors import DsecError, ProtocolError
+from libdsec.errors import DsecError
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -65,13 +66,7 @@ class Transport:
 
         `wait`: seconds that the server was asked to wait for something, in each attempt.
         """
-        content = self._attempts(request, timeout, wait)
-        try:
-            return model.model_validate_json(content)
-        except ValidationError as cause:
-            raise ProtocolError(
-                f"the answer to {request.route.name} does not fit it: {cause}"
-            ) from cause
+        return parse_answer(model, self._attempts(request, timeout, wait))
 
     def text(self, request: Request) -> str:
         """The same where the answer is text."""
@@ -181,7 +176,7 @@ class Transport:
         lines = Lines()
         for data in response.iter_raw():
             for line in lines.feed(data):
-                yield model.model_validate_json(line)
+                yield parse_answer(model, line)
 
     def socket(self, request: Request, *, is_bounded: bool = True) -> Socket:
         """One attempt to open a WebSocket. `is_bounded`: by the protocol that is spoken over it."""
