@@ -19,6 +19,8 @@ export interface ServerOptions {
   readonly edges?: number;
   readonly listen?: string;
   readonly logLevel?: string;
+  /** Of the apiserver: how often it asks its edges what has changed. */
+  readonly watchMs?: number;
   /** For the apiserver alone. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -47,7 +49,7 @@ export interface TestServer {
   readonly edges: readonly ServerProcess[];
   readonly apiserver: ServerProcess;
   /** Another apiserver on the same store; ends with the others. */
-  startApiserver(options?: Pick<ServerOptions, 'env' | 'listen'>): Promise<{
+  startApiserver(options?: Pick<ServerOptions, 'env' | 'listen' | 'watchMs'>): Promise<{
     readonly url: string;
     readonly process: ServerProcess;
   }>;
@@ -76,10 +78,16 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     const startEdge = (index: number) => run(edgeArgs(state, index, keys, options));
     const edges = await Promise.all(Array.from({ length: count }, (_, index) => startEdge(index)));
     const clientFile = join(state, 'client.json');
-    const startApiserver = async ({ env = {}, listen = '127.0.0.1:0' } = options) => {
+    const startApiserver = async (
+      own: Pick<ServerOptions, 'env' | 'listen' | 'watchMs'> = options,
+    ) => {
+      const { env = {}, listen = '127.0.0.1:0', watchMs = 1000 } = own;
       const edgeFlags = edges.flatMap((_, index) => ['--edge', edgeFlag(state, index)]);
       const flags = ['--ticket-key', keys.privateFile, '--client-file', clientFile, ...edgeFlags];
-      const common = ['--listen', listen, '--log-level', options.logLevel ?? 'warn'];
+      const common = [
+        ...['--listen', listen, '--log-level', options.logLevel ?? 'warn'],
+        ...['--watch-ms', String(watchMs)],
+      ];
       const one = await run(['--state', state, 'apiserver', ...common, ...flags], env);
       return { url: String(one.ready.url), process: one };
     };

@@ -16,6 +16,7 @@ import type { LayerStore } from '@dsec/layers';
 import { OPERATION_CLASSES, type OperationClass, ROUTES, type Route } from '@dsec/protocol';
 import {
   type Clock,
+  DsecError,
   type EdgeId,
   type PrincipalId,
   type ProjectId,
@@ -169,7 +170,9 @@ async function openTestEdge(
       openBackend: async () => createSimBackend(world),
       log: { info: () => undefined, warn: () => undefined },
       ...{ version: '0.1.0', platformProject: PLATFORM },
-      doctor: async () => ({ version: 1, takenAt: 'now' }) as never,
+      async doctor() {
+        throw new DsecError('unsupported', 'a simulated node is not examined');
+      },
     },
     new AbortController().signal,
   );

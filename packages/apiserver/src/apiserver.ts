@@ -37,6 +37,8 @@ export interface ApiserverOptions {
   readonly ticketKey: TicketKey;
   /** Whose tickets edges let see everything; no key is ever of this project. */
   readonly platformProject: ProjectId;
+  /** How often each edge is asked what has changed. */
+  readonly watchEveryMs?: number;
   /** Of DSec. */
   readonly version: string;
   readonly log: ApiserverLog;
@@ -115,6 +117,7 @@ function openCore(options: ApiserverOptions): Core {
     ...{ edges: fleet.links.map(({ edgeId }) => edgeId), clock },
     read: (edge, query, signal) =>
       fleet.link(edge).call(ROUTES.getEdgeState, { query }, { holder, signal, patienceMs: 0 }),
+    ...(options.watchEveryMs === undefined ? {} : { everyMs: options.watchEveryMs }),
     onAnswer: placer.own.seen,
     onHealth(edge, error) {
       if (error === undefined) log.info({ edge }, 'an edge answers');

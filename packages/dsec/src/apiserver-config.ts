@@ -25,6 +25,7 @@ export interface ApiserverCommandOptions {
   readonly clientFile: string | undefined;
   readonly project: string;
   readonly principal: string;
+  readonly watchMs: string;
   readonly allowHost: readonly string[];
   readonly logLevel: string;
 }
@@ -40,6 +41,8 @@ export interface ApiserverConfig {
   /** Written once it serves, with a key of `owner`; absent: none is. */
   readonly clientFile: string | undefined;
   readonly owner: KeyOwner;
+  /** How often each edge is asked what has changed. */
+  readonly watchMs: number;
   /** Names under which it is asked for, beside those of loopback. */
   readonly allowedHosts: readonly string[];
   readonly logLevel: LogLevel;
@@ -63,6 +66,9 @@ export function apiserverConfigOf(
   if (options.ticketKey === undefined) {
     throw new DsecError('invalid-argument', 'the option --ticket-key is missing');
   }
+  if (!/^[1-9]\d{1,6}$/.test(options.watchMs)) {
+    throw new DsecError('invalid-argument', '--watch-ms is a number of milliseconds from 10 on');
+  }
   if (edges.length === 0) {
     throw new DsecError('invalid-argument', 'no edge: name them with --edge or --edges');
   }
@@ -70,6 +76,7 @@ export function apiserverConfigOf(
     ...{ edges, logLevel, allowedHosts: options.allowHost },
     listen: listenAddressOf(options.listen),
     ticketKeyFile: options.ticketKey,
+    watchMs: Number(options.watchMs),
     clientFile: options.clientFile,
     owner: {
       project: parseProjectId(options.project),

@@ -31,6 +31,7 @@ export async function startApiserverDaemon(
     const apiserver = await startApiserver({
       ...{ listen, edges, store, layers, ticketKey, platformProject, version },
       ...{ clock: systemClock, random: systemRandom, log: createApiserverLog(config.logLevel) },
+      watchEveryMs: config.watchMs,
       allowedHosts: [...loopbackHosts(listen), ...allowedHosts],
     });
     const close = async () => {

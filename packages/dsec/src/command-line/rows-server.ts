@@ -117,6 +117,10 @@ export const SERVER_COMMANDS: readonly CommandRow[] = [
       { flags: '--project <name>', about: 'of that key', default: 'default' },
       { flags: '--principal <name>', about: 'of that key', default: 'operator' },
       {
+        ...{ flags: '--watch-ms <ms>', default: '1000' },
+        about: 'how often each edge is asked what has changed',
+      },
+      {
         ...{ flags: '--allow-host <name>', repeatable: true },
         about: 'another name under which it is asked for; may be repeated',
       },

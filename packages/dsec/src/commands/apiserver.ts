@@ -25,6 +25,7 @@ export async function run({ flags, json, paths, settings, version }: Invocation)
       principal: textFlag(flags, 'principal') ?? 'operator',
       store: textFlag(flags, 'store'),
       platformProject: textFlag(flags, 'platformProject') ?? 'platform',
+      watchMs: textFlag(flags, 'watchMs') ?? '1000',
       allowHost: listFlag(flags, 'allowHost'),
     },
     paths,
