@@ -20,8 +20,6 @@ const WORDS = [
   [/\baiter_(raw|bytes|lines)\b/g, 'iter_$1'],
   [/\b__a(enter|exit|iter|next)__\b/g, '__$1__'],
   [/\bStopAsyncIteration\b/g, 'StopIteration'],
-  [/\bAwaitable\[(\w+)\]/g, '$1'],
-  [/, Awaitable\b/g, ''],
   [/\bAsyncGenerator\[(.+), None\]/g, 'Generator[$1, None, None]'],
   [/\bAsync([A-Z])/g, '$1'],
 ];
