@@ -47,7 +47,8 @@ export function probeNode(
 }
 
 /**
- * What the launcher can make on any disk. Not btrfs, whose subvolumes have no limit on inodes.
+ * What the launcher can make on any disk. Not btrfs, whose subvolumes have no limit on inodes: an operator
+ * names it, and a caller allows a degraded sandbox.
  */
 function probeUpperDrivers(): readonly UpperDriver[] {
   const hasExt4 = /\text4$/m.test(readText('/proc/filesystems') ?? '');

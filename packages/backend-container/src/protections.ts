@@ -58,6 +58,9 @@ function memoryLimit(node: NodeFacts): Protection {
 }
 
 function diskLimit({ driver, fitsMemory }: UpperChoice): Protection {
+  if (driver === 'btrfs') {
+    return { name: 'disk-limit', state: 'degraded', detail: 'bytes alone: btrfs counts no inodes' };
+  }
   const detail = `bytes and inodes, by ${driver}`;
   if (fitsMemory) return enforced('disk-limit', detail);
   return {

@@ -60,7 +60,10 @@ export function spawnSpecOf(plan: SandboxPlan, node: NodeFacts, upper: UpperChoi
     hostname: plan.hostname,
     root: {
       layers: [...plan.layers].reverse().map(({ layerId }) => ({ layerId })),
-      upper: { driver: upper.driver, sizeBytes: limits.diskBytes, inodesMax: limits.inodesMax },
+      upper: {
+        ...{ driver: upper.driver, sizeBytes: limits.diskBytes, inodesMax: limits.inodesMax },
+        ...(upper.driver === 'btrfs' ? { inodesUnlimited: true } : {}),
+      },
       nosuid: true,
     },
     mounts: sandboxMounts(slot, parts.shm, node.covers, [...parts.viewMounts, boundFile(ownFile)]),

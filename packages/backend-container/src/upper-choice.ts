@@ -20,7 +20,8 @@ export function fitsMemory({ memoryBytes, diskBytes }: Required<SandboxLimits>):
 
 /**
  * Memory when it fits, as it is fastest and goes at once; else a file system of its own on disk
- * (THREATS C2). `unsupported` when neither is possible, unless a degraded one will do.
+ * (THREATS C2). `unsupported` when neither is possible, unless a degraded one will do: btrfs, where the
+ * kernel counts bytes and no inodes, is always that.
  */
 export function chooseUpper(
   limits: Required<SandboxLimits>,
@@ -29,7 +30,9 @@ export function chooseUpper(
 ): UpperChoice {
   const fits = fitsMemory(limits);
   if (fits && drivers.includes('tmpfs')) return { driver: 'tmpfs', fitsMemory: true };
-  const onDisk = drivers.find((driver) => driver !== 'tmpfs');
+  const onDisk = drivers.find(
+    (driver) => driver === 'image' || (driver === 'btrfs' && allowDegraded),
+  );
   if (onDisk !== undefined) return { driver: onDisk, fitsMemory: true };
   if (allowDegraded) return { driver: 'tmpfs', fitsMemory: false };
   throw new DsecError(

@@ -41,6 +41,8 @@ describe('protectionsOf', () => {
     const upper = { driver: 'tmpfs', fitsMemory: false } as const;
     expect(stateOf('disk-limit', protectionsOf(nodeWith(), fits))).toBe('enforced');
     expect(stateOf('disk-limit', protectionsOf(nodeWith(), upper))).toBe('degraded');
+    const btrfs = { driver: 'btrfs', fitsMemory: true } as const;
+    expect(stateOf('disk-limit', protectionsOf(nodeWith(), btrfs))).toBe('degraded');
   });
 });
 

@@ -56,10 +56,12 @@ describe('spawnSpecOf', () => {
     );
   });
 
-  it('limits bytes and inodes of the writable layer whatever the driver', () => {
+  it('limits the writable layer, and says what a driver cannot limit', () => {
     for (const driver of ['tmpfs', 'image', 'btrfs'] as const) {
       const { root } = spawnSpecOf(planWith(), nodeWith(), { driver, fitsMemory: true });
-      expect(root?.upper).toEqual({ driver, sizeBytes: 32 * 1024 * 1024, inodesMax: 5000 });
+      expect(root?.upper).toMatchObject({ driver, sizeBytes: 32 * 1024 * 1024, inodesMax: 5000 });
+      // It says so where the kernel has no limit on inodes.
+      expect(root?.upper.inodesUnlimited).toBe(driver === 'btrfs' ? true : undefined);
     }
   });
 

@@ -14,7 +14,7 @@ describe('chooseUpper', () => {
     ['fits', 256, 200, ['tmpfs', 'image'], 'tmpfs'],
     ['just fits', 256, 208, ['tmpfs', 'image'], 'tmpfs'],
     ['does not fit', 256, 209, ['tmpfs', 'image'], 'image'],
-    ['is larger', 256, 1024, ['tmpfs', 'btrfs', 'image'], 'btrfs'],
+    ['is larger', 256, 1024, ['tmpfs', 'btrfs', 'image'], 'image'],
     ['fits where nothing is in memory', 256, 16, ['image'], 'image'],
   ] as const)('%s: %i MiB of memory, %i of disk', (_, memory, disk, drivers, driver) => {
     expect(chooseUpper(limits(memory, disk), drivers, false)).toEqual({ driver, fitsMemory: true });
@@ -24,5 +24,7 @@ describe('chooseUpper', () => {
     const wish = limits(256, 1024);
     expect(() => chooseUpper(wish, ['tmpfs'], false)).toThrow(DsecError);
     expect(chooseUpper(wish, ['tmpfs'], true)).toEqual({ driver: 'tmpfs', fitsMemory: false });
+    expect(() => chooseUpper(wish, ['tmpfs', 'btrfs'], false)).toThrow(DsecError);
+    expect(chooseUpper(wish, ['btrfs'], true)).toEqual({ driver: 'btrfs', fitsMemory: true });
   });
 });
