@@ -71,7 +71,7 @@ describe.each([
     await world?.stop();
   });
 
-  describe.skipIf(!isPossible)('in TypeScript', () => {
+  describe.skipIf(!isPossible)('in TypeScript (needs root on containers)', () => {
     it.each(scenariosOf(backend, 'typescript'))('$name', async (scenario) => {
       await playScenario(scenario, world.variables);
     });

@@ -45,7 +45,7 @@ interface Follower {
   hasEnded: boolean;
 }
 
-/** Everything that a command writes, until its end. `onExec` is told what the command is, and how it ended. */
+/** Everything that a command writes, to its end. `onExec` is told what the command is, and how it ended. */
 export async function* followCommand(
   server: Server,
   place: ExecPlace,

@@ -1,12 +1,13 @@
+import type { ErrorBody } from '@dsec/protocol';
 import { describe, expect, it } from 'vitest';
 import { InvalidArgumentError, Sandbox, SandboxFailure } from '../src/index.ts';
 import { clientOf, listed, sandboxInfo } from './support/fake-server.ts';
 
 const idOf = (index: number) => `sb-s1-e1-${String.fromCharCode(97 + index).repeat(16)}`;
-const error = {
-  ...{ code: 'invalid-argument', message: 'too much', retryable: false, remedy: 'less' },
-  details: {},
-} as const;
+const error: ErrorBody = {
+  ...{ message: 'too much', retryable: false, remedy: 'less', details: {} },
+  code: 'invalid-argument',
+};
 
 describe('createMany', () => {
   it('yields each one as it comes, over lost connections, with one key', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DsecError as CodedError } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import { Files, NotFoundError } from '../src/index.ts';
+import { type FileEntry, Files, NotFoundError } from '../src/index.ts';
 import {
   type FakeHandlers,
   joined,
@@ -14,10 +14,10 @@ import {
   stopLater,
 } from './support/fake-server.ts';
 
-const ENTRY = {
-  ...{ name: 'x', kind: 'file', mode: 420, uid: 0, gid: 0, sizeBytes: 1, allocatedBytes: 0 },
-  ...{ links: 1, mtimeSeconds: 1, mtimeNanoseconds: 0 },
-} as const;
+const ENTRY: FileEntry = {
+  ...{ name: 'x', mode: 420, uid: 0, gid: 0, sizeBytes: 1, allocatedBytes: 0 },
+  ...{ kind: 'file', links: 1, mtimeSeconds: 1, mtimeNanoseconds: 0 },
+};
 const missing = async () => {
   throw new CodedError('not-found', 'there is none');
 };

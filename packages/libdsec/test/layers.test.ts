@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ImportInvalidError, ProtocolError } from '../src/index.ts';
+import { ImportInvalidError, type LayerImportEvent, ProtocolError } from '../src/index.ts';
 import { clientOf, joined, piecesOf, stopLater } from './support/fake-server.ts';
 
 const DIGEST = `sha256:${'0'.repeat(64)}`;
@@ -41,13 +41,16 @@ describe('importLayer', () => {
   });
 
   it('throws what was wrong with the archive, and does not take silence for success', async () => {
-    const error = { code: 'import-invalid', message: 'no tar', retryable: false, remedy: 'r' };
-    let lines: object[] = [progress, { ...progress, error: { ...error, details: {} } }];
+    const error = { message: 'no tar', retryable: false, remedy: 'r', details: {} };
+    let lines: LayerImportEvent[] = [
+      progress,
+      { ...progress, error: { ...error, code: 'import-invalid' } },
+    ];
     const client = await clientOf({
       async importLayer({ body }) {
         await joined(body);
         return (async function* () {
-          yield* lines as never;
+          yield* lines;
         })();
       },
     });
