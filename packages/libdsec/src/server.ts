@@ -43,11 +43,10 @@ export interface Server {
 
 /** For a call that says nothing else. */
 export const TIMEOUT_MS = MINUTE_MS;
-const PAUSES = { firstDelayMs: 50, delayMsMax: 2 * SECOND_MS };
-/** Of a server that has never answered: it may well be that there is none. */
-const RETRIES_AT_FIRST: RetryPolicy = { attemptsMax: 4, ...PAUSES };
-/** One that has answered comes back; the time of the call is the limit. */
-const RETRIES: RetryPolicy = { attemptsMax: 60, ...PAUSES };
+/** One that answers, or has answered, comes back: the time of the call is the limit. */
+const RETRIES: RetryPolicy = { attemptsMax: 60, firstDelayMs: 50, delayMsMax: 2 * SECOND_MS };
+/** Where nobody has ever answered there may well be no server. */
+const RETRIES_AT_FIRST: RetryPolicy = { ...RETRIES, unreachedAttemptsMax: 4 };
 /** Only binds the Host header; no name is looked up. */
 const SOCKET_BASE_URL = 'http://localhost';
 

@@ -87,7 +87,9 @@ describe('the server of a client', () => {
     const server = createServer({ url: `unix:${socketPath}`, apiKey: 'k', timeoutMs: 60_000 });
     stopLater(() => server.close());
     const never = server.call(ROUTES.getVersion, {});
-    await expect(never).rejects.toMatchObject({ name: 'UnavailableError' });
+    await expect(never).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', details: { reached: false } },
+    });
     const start = () =>
       createHttpServer({
         ...{ listen: { socketPath }, routes: ROUTES, authorize: async () => undefined },
@@ -101,6 +103,18 @@ describe('the server of a client', () => {
     const second = await start();
     stopLater(() => second.close(0));
     expect(await call).toEqual(VERSION);
+  });
+
+  it('that answers is patiently asked again', async () => {
+    let asked = 0;
+    const server = await serverOf({
+      async getVersion() {
+        asked += 1;
+        if (asked < 7) throw new CodedError('unavailable', 'no edge yet');
+        return VERSION;
+      },
+    });
+    expect(await server.call(ROUTES.getVersion, {})).toEqual(VERSION);
   });
 
   it('is refused when its url is none, and after the client was closed', async () => {

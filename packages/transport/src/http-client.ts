@@ -201,6 +201,9 @@ async function* translated(body: Readable, signal: AbortSignal): AsyncGenerator<
   }
 }
 
+/** What fails when there is nobody to connect to. */
+const CONNECT_CALLS: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo']);
+
 /** Errors of the connection in the terms of the table. The signal's own error goes before what it caused. */
 function translate(thrown: unknown, signal: AbortSignal): DsecError {
   if (signal.aborted) return abortError(signal);
@@ -212,5 +215,9 @@ function translate(thrown: unknown, signal: AbortSignal): DsecError {
     return new DsecError('invalid-argument', thrown.message, { cause: thrown });
   }
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  return new DsecError('unavailable', `the server cannot be reached: ${reason}`, { cause: thrown });
+  const details = CONNECT_CALLS.has((thrown as { syscall?: unknown })?.syscall)
+    ? { reached: false }
+    : {};
+  const message = `the server cannot be reached: ${reason}`;
+  return new DsecError('unavailable', message, { cause: thrown, details });
 }

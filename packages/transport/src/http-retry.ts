@@ -4,6 +4,8 @@ import type { Deadline } from './deadline.ts';
 export interface RetryPolicy {
   /** Attempts in all; 1 means none is repeated. */
   readonly attemptsMax: number;
+  /** While no connection can be made; absent: as many. */
+  readonly unreachedAttemptsMax?: number;
   /** The pause doubles with each attempt up to `delayMsMax`; a random share of it is waited. */
   readonly firstDelayMs: number;
   readonly delayMsMax: number;
@@ -27,7 +29,7 @@ export async function withRetries<T>(
     } catch (thrown) {
       const error = thrown as DsecError;
       const delayMs = Math.max(jitter(policy, count, random), retryAfterMs(error));
-      if (count >= policy.attemptsMax || !isTransient(error)) throw error;
+      if (count >= attemptsMax(policy, error) || !isTransient(error)) throw error;
       if (delayMs >= deadline.leftMs()) throw error;
       await systemClock.sleep(delayMs, deadline.signal);
     }
@@ -37,6 +39,11 @@ export async function withRetries<T>(
 /** Errors after which the same request may succeed soon, and of which none says that it was carried out. */
 function isTransient({ code }: DsecError): boolean {
   return code === 'unavailable' || code === 'overloaded' || code === 'rate-limited';
+}
+
+function attemptsMax(policy: RetryPolicy, { details }: DsecError): number {
+  const { attemptsMax: most, unreachedAttemptsMax = most } = policy;
+  return details.reached === false ? unreachedAttemptsMax : most;
 }
 
 /** "Full jitter": callers that failed together do not come back together. */
