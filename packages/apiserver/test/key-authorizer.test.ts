@@ -1,0 +1,28 @@
+import type { Identity } from '@dsec/iam';
+import { ROUTES, type Route } from '@dsec/protocol';
+import type { PrincipalId, ProjectId } from '@dsec/std';
+import type { RequestFacts } from '@dsec/transport';
+import { expect, test, vi } from 'vitest';
+import { createKeyAuthorizer } from '../src/http/key-authorizer.ts';
+
+const identity: Identity = {
+  ...{ keyId: 'k', project: 'p' as ProjectId, principal: 'u' as PrincipalId, scopes: ['exec'] },
+};
+const facts = (route: Route) => ({ route, headers: { authorization: 'x' } }) as RequestFacts;
+
+test('lets in whose scopes hold the class of the operation', async () => {
+  const authenticate = vi.fn(async () => identity);
+  const authorize = createKeyAuthorizer({ authenticate });
+  expect(await authorize(facts(ROUTES.startExec))).toEqual({ identity });
+  expect(authenticate).toHaveBeenCalledWith('x');
+  await expect(authorize(facts(ROUTES.createSandbox))).rejects.toMatchObject({
+    ...{ code: 'permission-denied', details: { scope: 'sandboxes:write' } },
+  });
+});
+
+test('open operations need no key, and read none', async () => {
+  const authenticate = vi.fn(async () => identity);
+  const authorize = createKeyAuthorizer({ authenticate });
+  expect(await authorize(facts(ROUTES.getHealth))).toEqual({ identity: undefined });
+  expect(authenticate).not.toHaveBeenCalled();
+});
