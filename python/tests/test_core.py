@@ -16,6 +16,7 @@ from libdsec._core.attach import ACK_EVERY_BYTES, OutputAttachment
 from libdsec._core.config import Server, find_server, parse_server
 from libdsec._core.lines import Lines, ServerEvents
 from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.shards import POOL_REQUESTS_MAX, POOLS_MAX, Shards
 from libdsec.errors import ERROR_CLASSES
 from libdsec.report import container_options, image_parts
 
@@ -109,6 +110,16 @@ def test_nothing_is_waited_for_beyond_the_time_of_the_caller() -> None:
         Backoff(deadline).after(errors.RateLimitedError("x", details={"retryAfterMs": 10_000}))
     now[0] = 12
     assert (deadline.left(), deadline.at_most(3), deadline.is_over) == (0, 0, True)
+
+
+def test_pools_are_made_when_the_others_have_enough_to_do() -> None:
+    shards = Shards(lambda: object())
+    assert {shards.take() for _ in range(POOL_REQUESTS_MAX)} == {0}
+    assert shards.take() == 1 and len(shards.pools) == 2
+    shards.give_back(0)
+    assert shards.take() == 0
+    taken = {shards.take() for _ in range(2 * POOL_REQUESTS_MAX * POOLS_MAX)}
+    assert taken == set(range(POOLS_MAX)) and len(shards.pools) == POOLS_MAX
 
 
 def test_lines_may_come_in_any_pieces() -> None:

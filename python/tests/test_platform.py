@@ -152,7 +152,7 @@ def test_a_sandbox_with_a_client_of_its_own(face: Any, server: FakeServer) -> No
         assert box.id == SANDBOX
     assert server.to("POST", "/v1/sandboxes")[0].json["ttl"] == {"lifetimeMs": 5}
     assert box.state == "stopped"
-    with pytest.raises(RuntimeError):
+    with pytest.raises(errors.CancelledError):
         box.refresh()
 
 

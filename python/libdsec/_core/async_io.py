@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Any, BinaryIO, Literal, TypeVar
 
@@ -44,11 +45,16 @@ async def open_file(path: str | os.PathLike[str], mode: Literal["rb", "xb"]) -> 
     return file
 
 
-def transport(server: Server, limits: httpx.Limits) -> httpx.AsyncHTTPTransport:
-    """Connections to a server, by TCP or by its socket."""
-    return httpx.AsyncHTTPTransport(
-        uds=server.unix_path, limits=limits, trust_env=not server.is_local
-    )
+def unix_transport(server: Server, limits: httpx.Limits) -> httpx.AsyncHTTPTransport | None:
+    """Connections to a server by its socket, where it has one."""
+    if server.unix_path is None:
+        return None
+    return httpx.AsyncHTTPTransport(uds=server.unix_path, verify=False, limits=limits)
+
+
+def tls_context(server: Server) -> ssl.SSLContext | bool:
+    """One for all pools, because it takes long to make. `False` where there is no TLS."""
+    return server.base_url.startswith("https:") and httpx.create_ssl_context()
 
 
 async def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Literal, TypeVar, cast
@@ -38,9 +39,16 @@ def open_file(path: str | os.PathLike[str], mode: Literal["rb", "xb"]) -> Binary
     return open(path, mode)
 
 
-def transport(server: Server, limits: httpx.Limits) -> httpx.HTTPTransport:
-    """Connections to a server, by TCP or by its socket."""
-    return httpx.HTTPTransport(uds=server.unix_path, limits=limits, trust_env=not server.is_local)
+def unix_transport(server: Server, limits: httpx.Limits) -> httpx.HTTPTransport | None:
+    """Connections to a server by its socket, where it has one."""
+    if server.unix_path is None:
+        return None
+    return httpx.HTTPTransport(uds=server.unix_path, verify=False, limits=limits)
+
+
+def tls_context(server: Server) -> ssl.SSLContext | bool:
+    """One for all pools, because it takes long to make. `False` where there is no TLS."""
+    return server.base_url.startswith("https:") and httpx.create_ssl_context()
 
 
 def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection:

@@ -20,8 +20,9 @@ from libdsec._core.faults import error_of_http, error_of_response, error_of_sock
 from libdsec._core.lines import Lines
 from libdsec._core.request import Request, Value
 from libdsec._core.retry import Backoff, Deadline
+from libdsec._core.shards import POOL_REQUESTS_MAX, Shards
 from libdsec._core.version import USER_AGENT
-from libdsec.errors import DsecError
+from libdsec.errors import CancelledError, DsecError
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -30,7 +31,7 @@ CONNECT_S = 10.0
 # A server that is there says something at least every 15 seconds where it has to.
 STALL_S = 60.0
 PATIENCE_S = 60.0
-LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=256, keepalive_expiry=30)
+LIMITS = httpx.Limits(max_connections=POOL_REQUESTS_MAX, keepalive_expiry=30)
 PAGE_SIZE = 500
 # More than a window of both outputs: a connection that is read slowly still answers pings.
 SOCKET_MESSAGES_MAX = 64
@@ -43,17 +44,26 @@ class Transport:
         self.server = server
         self.timeout = timeout
         self._headers = {"authorization": f"Bearer {server.api_key}", "user-agent": USER_AGENT}
-        self._http = httpx.Client(
-            base_url=server.base_url,
+        self._tls = sync_io.tls_context(server)
+        self._pools = Shards(self._make_pool)
+        self._is_open = True
+
+    def _make_pool(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.server.base_url,
             headers={**self._headers, "accept-encoding": "identity"},
-            transport=sync_io.transport(server, LIMITS) if server.is_local else None,
+            transport=sync_io.unix_transport(self.server, LIMITS),
+            verify=self._tls,
             limits=LIMITS,
+            trust_env=not self.server.is_local,
             follow_redirects=False,
         )
 
     def close(self) -> None:
         """Closes every connection."""
-        self._http.close()
+        self._is_open = False
+        for pool in self._pools.pools:
+            pool.close()
 
     def deadline(self, timeout: float | None = None) -> Deadline:
         """Of a call: as the caller says, else as the client does."""
@@ -106,27 +116,31 @@ class Transport:
         stall: float = STALL_S,
     ) -> Generator[httpx.Response, None, None]:
         """One attempt: the answer as it comes, once it is known to be a success."""
-        route = request.route
-        sent = self._http.build_request(
-            route.method,
+        if not self._is_open:
+            raise CancelledError("the client was closed")
+        place = self._pools.take()
+        pool = self._pools.pools[place]
+        sent = pool.build_request(
+            request.route.method,
             request.target,
             headers={**request.headers, **(headers or {})},
             content=request.content if content is None else content,
             timeout=httpx.Timeout(deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)),
         )
         try:
-            response = self._http.send(sent, stream=True)
+            response = pool.send(sent, stream=True)
             try:
                 if not response.is_success:
                     request_id = response.headers.get("x-request-id")
-                    raise error_of_response(
-                        response.status_code, response.read(), request_id
-                    )
+                    content_told = response.read()
+                    raise error_of_response(response.status_code, content_told, request_id)
                 yield response
             finally:
                 response.close()
         except (httpx.HTTPError, httpx.StreamError) as fault:
             raise error_of_http(fault, self.server, deadline) from fault
+        finally:
+            self._pools.give_back(place)
 
     def resumed(
         self,
