@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 P = TypeVar("P")
 
 # A pool looks at every pair of its connections for each request, so that a large one is slow.
-POOL_REQUESTS_MAX = 16
-POOLS_MAX = 64
+POOL_REQUESTS_MAX = 4
+POOLS_MAX = 256
 
 
 class Shards(Generic[P]):
