@@ -45,8 +45,9 @@ function clientOf(baseUrl: string, key: string): Client {
   return { http, call: (route, input, options) => callRoute(http, route, input, options) };
 }
 
-const CREATES = 6;
-const COUNT = 12;
+/** So many that some go to each edge. */
+const CREATES = 24;
+const COUNT = 24;
 
 /** Ids by key, of those that were answered. */
 async function createAll({ call }: Client, run: string): Promise<Map<string, string>> {
@@ -84,9 +85,9 @@ async function living(run: string): Promise<Sandbox[]> {
 }
 
 /** An edge that has just started takes no tickets for two seconds. */
-async function whenHealthy(): Promise<void> {
+async function whenHealthy({ call }: Client): Promise<void> {
   for (;;) {
-    const { parts } = await sound.call(ROUTES.getHealth, {});
+    const { parts } = await call(ROUTES.getHealth, {});
     if (parts.every(({ ok }) => ok)) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -98,21 +99,22 @@ async function killedAt(point: CrashPoint): Promise<void> {
   const work = point.startsWith('batch') ? createBatch : createAll;
   const isMove = point.endsWith('move');
   const env = { DSEC_CRASH_POINT: `${point}:${isMove || point === 'batch.after-record' ? 1 : 3}` };
-  await whenHealthy();
+  await whenHealthy(sound);
   const armed = await server.startApiserver({ env, watchMs: 60_000 });
   const client = clientOf(armed.url, server.apiKey);
+  await whenHealthy(client);
   // It does not look again: what it places goes to an edge that is gone.
   if (isMove) {
     second.kill('SIGKILL');
     await second.ended;
   }
   const before = await work(client, run);
+  if (isMove) second = await server.startEdge(1);
   // One that was not killed ends by itself, and the test with it.
   const ending = setTimeout(() => armed.process.kill('SIGTERM'), 5000);
   expect(await armed.process.ended, `${point} was not reached`).toBe('SIGKILL');
   clearTimeout(ending);
   await client.http.close();
-  if (isMove) second = await server.startEdge(1);
 
   const after = await work(sound, run);
   expect(after.size).toBe(work === createBatch ? COUNT : CREATES);
