@@ -1,6 +1,7 @@
 import { DsecError } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
 import {
+  compareLayerRefs,
   formatLayerRef,
   parseLayerRef,
   parseLayerSelector,
@@ -122,3 +123,16 @@ function codeOf(call: () => unknown): string {
   }
   return 'no error';
 }
+
+it('orders refs as listings do: kind, name, newest version', () => {
+  const texts = [
+    'base/a:1.10.0',
+    'base/a:1.9.0',
+    'base/b:0.1.0',
+    'workspace/a:1.0.0',
+    'diff/a:1.0.0',
+  ];
+  const refs = texts.map(parseLayerRef);
+  expect([...refs].reverse().sort(compareLayerRefs).map(formatLayerRef)).toEqual(texts);
+  expect(compareLayerRefs(parseLayerRef('base/a:1.0.0'), parseLayerRef('base/a:1.0.0'))).toBe(0);
+});
