@@ -13,6 +13,7 @@ import {
 } from './lives.ts';
 import { openPeersSession, type PeersSession } from './peers/peers-session.ts';
 import { type BenchOptions, type BenchReport, describeMachine, RUNS, upperOf } from './report.ts';
+import { measureSdkCreate, SDK_GOALS, SDK_NOTE } from './sdk/measure-sdk.ts';
 import { createSeries, type Series } from './series.ts';
 
 const COUNT = 1000;
@@ -34,6 +35,7 @@ const GOALS = {
   'create.edge.k16.start_rate_per_s': 500,
   'create.cpu_ms_per_life': 4,
   'create.leftovers': 0,
+  ...SDK_GOALS.create,
 };
 
 export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
@@ -63,6 +65,9 @@ export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
     await session.close();
   }
   signal.throwIfAborted();
+  const loads = IN_FLIGHT.map((inFlight) => ({ count, inFlight }));
+  await measureSdkCreate(base, LIMITS, loads, series, options);
+  signal.throwIfAborted();
   series.add('create.leftovers', 0);
   return {
     bench: 'create',
@@ -77,6 +82,7 @@ export async function benchCreate(options: BenchOptions): Promise<BenchReport> {
         '(not of peers), so that 1,000 fit',
       'edge: the driver calls the services in the process of the edge; edge_http: it is another process, ' +
         'over a unix socket, with a signed ticket for each request',
+      SDK_NOTE,
       'CPU is of edge (with the driver), launcher, agents, commands and the ends of all, as the ' +
         "kernel counts it by process and cgroup, without its own threads; peers' is counted alike",
       'peers have limits by cgroups (not bubblewrap), no user namespace and no system call filter',

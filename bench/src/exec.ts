@@ -11,6 +11,7 @@ import {
   RUNS,
   upperOf,
 } from './report.ts';
+import { measureSdkExec, SDK_GOALS, SDK_NOTE } from './sdk/measure-sdk.ts';
 import { createSeries, type Series } from './series.ts';
 
 const COUNT = 1000;
@@ -23,6 +24,7 @@ const GOALS = {
   'exec.edge.true_p50_ms': 1,
   'exec.edge.stdout_mb_per_s': 800,
   'exec.edge.stdout_rss_growth_mib': 32,
+  ...SDK_GOALS.exec,
 };
 
 export async function benchExec(options: BenchOptions): Promise<BenchReport> {
@@ -50,6 +52,8 @@ export async function benchExec(options: BenchOptions): Promise<BenchReport> {
     await session.close();
   }
   signal.throwIfAborted();
+  await measureSdkExec(base, count, series, options);
+  signal.throwIfAborted();
   return {
     bench: 'exec',
     machine,
@@ -61,6 +65,8 @@ export async function benchExec(options: BenchOptions): Promise<BenchReport> {
       'stdout: from the request until the last byte is framed, spooled and acknowledged, ' +
         `${formatBytes(KEPT_BYTES)} of it kept; stdout_kept: all kept; edge_http: all kept, and read by a ` +
         'follower in another process from the beginning',
+      SDK_NOTE,
+      'sdk.stdout: by Command.output, over HTTP; stdout_attached: by Command.stream, over its WebSocket',
       ...notes,
     ],
   };

@@ -1,6 +1,7 @@
 /** A worker of a benchmark: opens what its first argument says, and answers until nobody asks any more. */
 import { openEdgeWorker } from '../edge/edge-worker.ts';
 import { openPeersWorker } from '../peers/peers-worker.ts';
+import { openSdkWorker } from '../sdk/sdk-worker.ts';
 import { type AnswerMessage, type CallMessage, type Commands, OPENED } from './messages.ts';
 
 export interface OpenedWorker {
@@ -11,7 +12,7 @@ export interface OpenedWorker {
 
 const ROLES: Readonly<
   Record<string, (options: never, signal: AbortSignal) => Promise<OpenedWorker>>
-> = { edge: openEdgeWorker, peers: openPeersWorker };
+> = { edge: openEdgeWorker, peers: openPeersWorker, sdk: openSdkWorker };
 
 const [role = '', options = '{}'] = process.argv.slice(2);
 const open = ROLES[role];

@@ -15,6 +15,6 @@ export type AnswerMessage =
   | { readonly id: number; readonly error: string };
 
 /** What a worker is, and its options as JSON: its two arguments. */
-export type WorkerRole = 'edge' | 'peers';
+export type WorkerRole = 'edge' | 'peers' | 'sdk';
 
 export const OPENED = 0;
