@@ -99,8 +99,8 @@ export function settleSpec(input: SettleInput): SettledSandbox {
 }
 
 /**
- * More processors than the node has would hold nothing back: that is no mistake of a caller, who need not know
- * what nodes have.
+ * More processors than the node has would hold nothing back: that is no mistake of a caller, who need not
+ * know what nodes have.
  */
 function settleLimits(asked: SandboxLimits, { limits, limitsMax }: NodePolicy) {
   const wanted = { ...limits, ...asked };
