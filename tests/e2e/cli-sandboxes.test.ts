@@ -222,9 +222,11 @@ describe('environments and keys', () => {
     expect((await dsec.run(['env', 'create', 'mine', layer])).end).toBe(
       ERROR_CODES['already-exists'].exitCode,
     );
-    expect((await dsec.run(['env', 'create', '--replace', 'mine', layer, layer])).end).toBe(0);
-    expect((await dsec.run(['env', 'ls'])).stdout).toMatch(/^mine +base\/small:1\.0\.0/m);
-    expect(await dsec.json('env', 'show', 'mine')).toMatchObject({ layers: [layer, layer] });
+    expect((await dsec.run(['env', 'create', '--replace', 'mine', 'base/small:latest'])).end).toBe(
+      0,
+    );
+    expect((await dsec.run(['env', 'ls'])).stdout).toMatch(/^mine +base\/small:latest/m);
+    expect(await dsec.json('env', 'show', 'mine')).toMatchObject({ layers: ['base/small:latest'] });
     expect((await dsec.run(['env', 'rm', 'mine'])).end).toBe(0);
     expect((await dsec.run(['env', 'show', 'mine'])).end).toBe(ERROR_CODES['not-found'].exitCode);
   });

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@dsec/std';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createBackoff } from '../src/up/backoff.ts';
+import { edgeNameOf } from '../src/up/edge-name.ts';
 import { openLogFile } from '../src/up/log-file.ts';
 import { type Part, startPart } from '../src/up/part.ts';
 import { lockState } from '../src/up/state-lock.ts';
@@ -82,6 +83,24 @@ describe('createBackoff', () => {
     const waits = Array.from({ length: 9 }, () => backoff.next(10));
     expect(waits).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
     expect(backoff.next(60_000)).toBe(100);
+  });
+});
+
+describe('edgeNameOf', () => {
+  const usual = { edgeId: { value: 'local', source: 'default' } };
+
+  it('gives a state directory a name of its own, once', () => {
+    const [one, two] = ['one', 'two'].map((name) => join(root, name));
+    for (const path of [one, two]) mkdirSync(String(path));
+    const name = edgeNameOf(String(one), usual);
+    expect(name).toMatch(/^l[0-9a-f]{8}$/);
+    expect(edgeNameOf(String(one), usual)).toBe(name);
+    expect(edgeNameOf(String(two), usual)).not.toBe(name);
+  });
+
+  it('takes the name that was said', () => {
+    const said = { edgeId: { value: 'edge7', source: 'option --edge-id' } };
+    expect(edgeNameOf(root, said)).toBe('edge7');
   });
 });
 

@@ -1,10 +1,7 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Client, findServer } from '@dsec/libdsec';
-import { DsecError, SECOND_MS, systemClock } from '@dsec/std';
-import { connectUnix } from '@dsec/transport';
+import { DsecError } from '@dsec/std';
 import type { Settings } from '../command-line/settings.ts';
 
 /**
@@ -35,56 +32,29 @@ export async function withClient<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const server = serverOf(settings, process.env);
-  await requireAnswer(server.url);
   const client = new Client(server);
   try {
     return await work(client);
+  } catch (thrown) {
+    throw explain(thrown, server.url);
   } finally {
     await client.close();
   }
 }
 
-/** A server that starts again is back by then. */
-const PATIENCE_MS = 2 * SECOND_MS;
-const PAUSE_MS = 100;
-
-/**
- * Throws `unavailable` when nobody listens there: a program waits longer for its server, but who types a
- * command wants to know.
- */
-async function requireAnswer(url: string): Promise<void> {
-  const endMs = systemClock.monotonicMs() + PATIENCE_MS;
-  for (;;) {
-    const refusal = await refusalOf(url);
-    if (refusal === undefined) return;
-    if (systemClock.monotonicMs() > endMs) {
-      throw new DsecError('unavailable', `nobody answers at ${url}: start DSec with dsec up`, {
-        cause: refusal,
-      });
-    }
-    await systemClock.sleep(PAUSE_MS);
-  }
+/** Who types a command wants to know what to do about it. */
+function explain(thrown: unknown, url: string): unknown {
+  if (!(thrown instanceof DsecError) || thrown.code !== 'unavailable') return thrown;
+  if (!wasRefused(thrown)) return thrown;
+  const message = `nobody answers at ${url}: start DSec with dsec up`;
+  return new DsecError('unavailable', message, { cause: thrown });
 }
 
-/** Why a connection was refused. What else may be wrong with an address, the client finds out. */
-async function refusalOf(url: string): Promise<unknown> {
-  const socket = url.startsWith('unix:/')
-    ? connectUnix(url.slice('unix:'.length))
-    : connectTo(URL.canParse(url) ? new URL(url) : undefined);
-  if (socket === undefined) return undefined;
-  try {
-    await once(socket, 'connect');
-    return undefined;
-  } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    return code === 'ECONNREFUSED' || code === 'ENOENT' ? thrown : undefined;
-  } finally {
-    socket.destroy();
+/** Whether nobody listens: somewhere below is the system's own word for it. */
+function wasRefused(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ECONNREFUSED' || code === 'ENOENT') return true;
   }
-}
-
-/** Only where the port is said: the rest is for the client to judge. */
-function connectTo(address: URL | undefined): Socket | undefined {
-  if (address?.protocol !== 'http:' || address.port === '') return undefined;
-  return connect(Number(address.port), address.hostname.replace(/[[\]]/g, ''));
+  return false;
 }

@@ -1,5 +1,11 @@
 import type { Sandbox as SandboxInfo } from '@dsec/protocol';
-import { DsecError, formatBytes, isEndState, SANDBOX_STATES, type SandboxState } from '@dsec/std';
+import {
+  DsecError,
+  formatDuration,
+  isEndState,
+  SANDBOX_STATES,
+  type SandboxState,
+} from '@dsec/std';
 import { withClient } from '../client/connect.ts';
 import { parseCount, parsePairs } from '../client/quantities.ts';
 import { showAge, showOrigin, showState } from '../client/table-values.ts';
@@ -7,7 +13,7 @@ import { type Flags, type Invocation, listFlag, textFlag } from '../command-line
 import { printJson, printLines, renderTable } from '../output.ts';
 
 const LIMIT_MAX = 1_000_000;
-const HEAD = ['SANDBOX', 'STATE', 'MADE OF', 'JOB', 'AGE', 'MEMORY', 'PROCESSES'];
+const HEAD = ['SANDBOX', 'STATE', 'MADE OF', 'JOB', 'AGE', 'ENDS IN'];
 
 export async function run({ flags, json, settings }: Invocation): Promise<void> {
   const job = textFlag(flags, 'job');
@@ -43,9 +49,11 @@ function statesOf(flags: Flags): readonly SandboxState[] {
 }
 
 function rowOf(info: SandboxInfo): string[] {
-  const { id, spec, createdAtMs, usage } = info;
+  const { id, spec, state, createdAtMs, expiresAtMs } = info;
+  const left =
+    expiresAtMs === undefined || isEndState(state) ? undefined : expiresAtMs - Date.now();
   return [
     ...[id, showState(info), showOrigin(info), spec.job ?? '-', showAge(createdAtMs)],
-    ...(usage === undefined ? ['-', '-'] : [formatBytes(usage.memoryBytes), String(usage.pids)]),
+    left === undefined ? '-' : formatDuration(Math.max(0, left)),
   ];
 }

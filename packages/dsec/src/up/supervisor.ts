@@ -5,6 +5,8 @@ import { createCleanupStack, MINUTE_MS, systemClock } from '@dsec/std';
 import { type Settings, settingOf } from '../command-line/settings.ts';
 import { makeStateDirectories, makeStateDirectory, type StatePaths } from '../config.ts';
 import { ensureTicketKeys } from '../ticket-key-files.ts';
+import { edgeNameOf } from './edge-name.ts';
+import { waitForHealth } from './first-health.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import { type Part, startPart } from './part.ts';
 import { lockState } from './state-lock.ts';
@@ -54,18 +56,25 @@ export async function startUp(options: UpOptions): Promise<Up> {
       cleanup.push(name, () => part.stop());
       return part;
     };
-    const edge = start('edge', edgeArgs(settings, socket, keys.publicFile));
-    await edge.ready;
-    const edgeName = `${settingOf(settings, 'shardId')}/${settingOf(settings, 'edgeId')}`;
+    const edgeId = edgeNameOf(paths.root, settings);
+    const edge = start('edge', [
+      ...['--edge-id', edgeId, '--listen', socket, '--ticket-keys', keys.publicFile],
+      ...['--platform-project', PLATFORM],
+      ...passed(settings, ['shardId', 'backend', 'keepEndedMs', 'logLevel', 'launcher', 'agent']),
+    ]);
+    const { address } = await edge.ready;
+    const edgeName = `${settingOf(settings, 'shardId')}/${edgeId}=${textOf(address)}`;
     const apiserver = start('apiserver', [
-      ...['--listen', settingOf(settings, 'listen'), '--edge', `${edgeName}=${socket}`],
+      ...['--listen', settingOf(settings, 'listen'), '--edge', edgeName],
       ...['--ticket-key', keys.privateFile, '--client-file', clientFile],
       ...['--platform-project', PLATFORM],
       ...passed(settings, ['logLevel']),
     ]);
     const url = String((await apiserver.ready).url);
+    const client = findServer({}, { DSEC_CLIENT: clientFile });
+    await waitForHealth(client, systemClock);
     return {
-      ...{ url, clientFile, logs, client: findServer({}, { DSEC_CLIENT: clientFile }) },
+      ...{ url, clientFile, logs, client },
       pids: { edge: edge.pid, apiserver: apiserver.pid },
       stop: async () => void (await cleanup.run()),
     };
@@ -77,13 +86,11 @@ export async function startUp(options: UpOptions): Promise<Up> {
 
 type PartArgv = readonly [string, ...string[]];
 
-function edgeArgs(settings: Settings, socket: string, ticketKeys: string): string[] {
-  return [
-    ...['--listen', socket, '--ticket-keys', ticketKeys],
-    ...['--platform-project', PLATFORM],
-    ...passed(settings, ['edgeId', 'shardId', 'backend', 'keepEndedMs', 'logLevel']),
-    ...passed(settings, ['launcher', 'agent']),
-  ];
+/** Where a part says that it serves, as the command line takes it. */
+function textOf(address: unknown): string {
+  const { socketPath, host = '', port } = address as Partial<Record<string, string>>;
+  if (socketPath !== undefined) return `unix:${socketPath}`;
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** Settings as options of a part: what was resolved here is not resolved again there. */

@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { completionFor } from '../src/command-line/completion.ts';
+import { COMMANDS } from '../src/command-line/rows.ts';
+
+/** What bash would offer after these words, the last of which is being typed. */
+function offered(...words: readonly string[]): string[] {
+  const script = [
+    completionFor('bash', COMMANDS),
+    `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})`,
+    `COMP_CWORD=${words.length - 1}`,
+    '_dsec',
+    `printf "%s\\n" "\${COMPREPLY[@]}"`,
+  ].join('\n');
+  const { stdout } = spawnSync('/bin/bash', ['-c', script], { encoding: 'utf8', env: {} });
+  return stdout.split('\n').filter(Boolean);
+}
+
+describe('completionFor', () => {
+  it('offers commands, words of a group, options and their values', () => {
+    expect(offered('dsec', 'e')).toEqual(expect.arrayContaining(['exec', 'events', 'env', 'edge']));
+    expect(offered('dsec', 'layer', 've')).toEqual(['verify']);
+    expect(offered('dsec', 'run', '--key')).toEqual([]);
+    expect(offered('dsec', 'run', '--mem')).toEqual(['--memory']);
+    expect(offered('dsec', 'up', '--backend', 's')).toEqual(['sim']);
+    expect(offered('dsec', 'layer', 'import', '--type', '')).toContain('docker-archive');
+  });
+
+  it('names every command for each shell', () => {
+    for (const shell of ['bash', 'zsh', 'fish'] as const) {
+      const script = completionFor(shell, COMMANDS);
+      for (const { name } of COMMANDS) expect(script).toContain(name.split(' ').at(-1));
+    }
+  });
+});
