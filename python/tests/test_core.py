@@ -102,6 +102,20 @@ def test_what_goes_on_where_it_was_is_patient() -> None:
     backoff.after(error)
 
 
+def test_a_stream_that_held_was_a_good_one() -> None:
+    now = [0.0]
+    backoff = Backoff(Deadline(None), patience=60, rand=lambda: 1.0, clock=lambda: now[0])
+    for _ in range(10):
+        backoff.opened()
+        now[0] += 59
+        backoff.after(errors.UnavailableError("silent for too long"))
+    with pytest.raises(errors.UnavailableError):
+        for _ in range(100):
+            backoff.opened()
+            now[0] += 1
+            backoff.after(errors.UnavailableError("lost at once"))
+
+
 def test_nothing_is_waited_for_beyond_the_time_of_the_caller() -> None:
     now = [0.0]
     deadline = Deadline(10, clock=lambda: now[0])

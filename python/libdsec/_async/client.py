@@ -176,6 +176,7 @@ class AsyncClient:
                 query: dict[str, Value] = {"sandbox": sandbox, "job": job, "type": types}
                 request = build_request(routes.STREAM_EVENTS, query={**query, "cursor": cursor})
                 async with self._transport.open(request, Deadline(None)) as response:
+                    backoff.opened()
                     events = ServerEvents()
                     async for data in response.aiter_raw():
                         backoff.reset()

@@ -98,6 +98,7 @@ class AsyncCommand:
             try:
                 request = self._request(routes.ATTACH_EXEC, output.query())
                 socket = await self._transport.socket(request)
+                backoff.opened()
                 try:
                     while output.end is None:
                         message = await socket.receive()

@@ -18,6 +18,9 @@ from libdsec.errors import DsecError, UnavailableError, error_of_body
 
 LayerKind = Literal["base", "workspace", "toolkit", "diff"]
 ImportFormat = Literal["tar", "oci-archive", "docker-archive"]
+# A server may be at work on what it has without saying anything.
+IMPORT_STALL_S = 900.0
+
 OnProgress = Callable[[models.LayerImportEvent], None]
 
 
@@ -64,7 +67,7 @@ class AsyncLayers:
         self, request: Request, body: AsyncBody, on_progress: OnProgress | None
     ) -> models.Layer:
         async with self._transport.open(
-            request, Deadline(None), content=body.open(), headers=body.headers
+            request, Deadline(None), content=body.open(), headers=body.headers, stall=IMPORT_STALL_S
         ) as response:
             async for event in self._transport.lines(response, models.LayerImportEvent):
                 if event.error is not None:

@@ -323,6 +323,7 @@ async def create_sandboxes(
     while len(told) < count:
         try:
             async with transport.open(request, deadline) as response:
+                backoff.opened()
                 async with aclosing(transport.lines(response, models.SandboxBatchItem)) as items:
                     async for item in items:
                         if item.index in told:

@@ -86,15 +86,11 @@ class AsyncTransport:
 
     async def _attempts(self, request: Request, timeout: float | None, wait: float) -> bytes:
         deadline = Deadline(None) if wait and timeout is None else self.deadline(timeout)
-
-        async def attempt() -> bytes:
-            async with self.open(request, deadline, stall=wait + STALL_S) as response:
-                return await response.aread()
-
         backoff = self.patience(deadline) if wait else Backoff(deadline)
         while True:
             try:
-                return await attempt()
+                async with self.open(request, deadline, stall=wait + STALL_S) as response:
+                    return await response.aread()
             except DsecError as error:
                 await async_io.sleep(backoff.after(error))
 
@@ -117,15 +113,15 @@ class AsyncTransport:
         if not self._is_open:
             raise CancelledError("the client was closed")
         place = self._pools.take()
-        pool = self._pools.pools[place]
-        sent = pool.build_request(
-            request.route.method,
-            request.target,
-            headers={**request.headers, **(headers or {})},
-            content=request.content if content is None else content,
-            timeout=httpx.Timeout(deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)),
-        )
         try:
+            pool = self._pools.pools[place]
+            sent = pool.build_request(
+                request.route.method,
+                request.target,
+                headers={**request.headers, **(headers or {})},
+                content=request.content if content is None else content,
+                timeout=httpx.Timeout(deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)),
+            )
             response = await pool.send(sent, stream=True)
             try:
                 if not response.is_success:
@@ -151,6 +147,7 @@ class AsyncTransport:
         while True:
             try:
                 async with self.open(request_at(offset), deadline) as response:
+                    backoff.opened()
                     async for data in response.aiter_raw():
                         offset += len(data)
                         backoff.reset()

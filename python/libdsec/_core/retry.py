@@ -12,6 +12,8 @@ from libdsec.errors import DsecError, Timeout
 ATTEMPTS_MAX = 10
 FIRST_DELAY_S = 0.05
 DELAY_S_MAX = 2.0
+# A connection that has held for so long was a good one.
+HELD_S = 5.0
 
 # Nothing was carried out, or nobody knows; every request can be repeated, by its nature or by its key.
 TRANSIENT = frozenset({"unavailable", "overloaded", "rate-limited"})
@@ -65,13 +67,21 @@ class Backoff:
         self._clock = clock
         self._failures = 0
         self._failing_since = 0.0
+        self._opened: float | None = None
 
     def reset(self) -> None:
         """There was progress: the next failure is the first one again."""
         self._failures = 0
 
+    def opened(self) -> None:
+        """A stream is open. If it holds for a while that is progress too, though nothing may come."""
+        self._opened = self._clock()
+
     def after(self, error: DsecError) -> float:
         """Seconds until the next attempt. Raises the error where there is none."""
+        if self._opened is not None and self._clock() - self._opened >= HELD_S:
+            self.reset()
+        self._opened = None
         if self._failures == 0:
             self._failing_since = self._clock()
         self._failures += 1

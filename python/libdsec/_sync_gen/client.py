@@ -178,6 +178,7 @@ class Client:
                 query: dict[str, Value] = {"sandbox": sandbox, "job": job, "type": types}
                 request = build_request(routes.STREAM_EVENTS, query={**query, "cursor": cursor})
                 with self._transport.open(request, Deadline(None)) as response:
+                    backoff.opened()
                     events = ServerEvents()
                     for data in response.iter_raw():
                         backoff.reset()

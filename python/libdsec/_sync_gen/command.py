@@ -100,6 +100,7 @@ class Command:
             try:
                 request = self._request(routes.ATTACH_EXEC, output.query())
                 socket = self._transport.socket(request)
+                backoff.opened()
                 try:
                     while output.end is None:
                         message = socket.receive()

@@ -20,6 +20,9 @@ from libdsec.errors import DsecError, UnavailableError, error_of_body
 
 LayerKind = Literal["base", "workspace", "toolkit", "diff"]
 ImportFormat = Literal["tar", "oci-archive", "docker-archive"]
+# A server may be at work on what it has without saying anything.
+IMPORT_STALL_S = 900.0
+
 OnProgress = Callable[[models.LayerImportEvent], None]
 
 
@@ -66,7 +69,7 @@ class Layers:
         self, request: Request, body: Body, on_progress: OnProgress | None
     ) -> models.Layer:
         with self._transport.open(
-            request, Deadline(None), content=body.open(), headers=body.headers
+            request, Deadline(None), content=body.open(), headers=body.headers, stall=IMPORT_STALL_S
         ) as response:
             for event in self._transport.lines(response, models.LayerImportEvent):
                 if event.error is not None:

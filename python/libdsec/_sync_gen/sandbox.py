@@ -325,6 +325,7 @@ def create_sandboxes(
     while len(told) < count:
         try:
             with transport.open(request, deadline) as response:
+                backoff.opened()
                 with closing(transport.lines(response, models.SandboxBatchItem)) as items:
                     for item in items:
                         if item.index in told:

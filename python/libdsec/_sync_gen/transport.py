@@ -88,15 +88,11 @@ class Transport:
 
     def _attempts(self, request: Request, timeout: float | None, wait: float) -> bytes:
         deadline = Deadline(None) if wait and timeout is None else self.deadline(timeout)
-
-        def attempt() -> bytes:
-            with self.open(request, deadline, stall=wait + STALL_S) as response:
-                return response.read()
-
         backoff = self.patience(deadline) if wait else Backoff(deadline)
         while True:
             try:
-                return attempt()
+                with self.open(request, deadline, stall=wait + STALL_S) as response:
+                    return response.read()
             except DsecError as error:
                 sync_io.sleep(backoff.after(error))
 
@@ -119,15 +115,15 @@ class Transport:
         if not self._is_open:
             raise CancelledError("the client was closed")
         place = self._pools.take()
-        pool = self._pools.pools[place]
-        sent = pool.build_request(
-            request.route.method,
-            request.target,
-            headers={**request.headers, **(headers or {})},
-            content=request.content if content is None else content,
-            timeout=httpx.Timeout(deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)),
-        )
         try:
+            pool = self._pools.pools[place]
+            sent = pool.build_request(
+                request.route.method,
+                request.target,
+                headers={**request.headers, **(headers or {})},
+                content=request.content if content is None else content,
+                timeout=httpx.Timeout(deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)),
+            )
             response = pool.send(sent, stream=True)
             try:
                 if not response.is_success:
@@ -153,6 +149,7 @@ class Transport:
         while True:
             try:
                 with self.open(request_at(offset), deadline) as response:
+                    backoff.opened()
                     for data in response.iter_raw():
                         offset += len(data)
                         backoff.reset()
