@@ -41,7 +41,7 @@ export function operationsOf(document: Json): Operation[] {
   );
 }
 
-/** Values that a live server knows, by the name of a parameter or field: fuzz that never gets in finds little. */
+/** Values that a live server knows, by the name of a field: fuzz that never gets in finds little. */
 export type Dictionary = Readonly<Record<string, readonly string[]>>;
 
 /** So that nothing is waited for, and little is made. */
@@ -216,5 +216,5 @@ function asText(value: unknown): string {
 
 /** A lone surrogate cannot be sent at all. */
 function encoded(value: unknown): string {
-  return encodeURIComponent(asText(value).toWellFormed()).slice(0, 2000) || '-';
+  return encodeURIComponent(asText(value).replace(/[\ud800-\udfff]/gu, '?')).slice(0, 2000) || '-';
 }

@@ -29,7 +29,7 @@ test('a sandbox is there at once after it was made, for its project alone', asyn
   await expect(theirs.call(ROUTES.getSandbox, input)).rejects.toMatchObject({ code: 'not-found' });
 });
 
-test('the same key is the same sandbox, from two apiservers at once too; another body is refused', async () => {
+test('one key is one sandbox, from two apiservers at once too; another body is refused', async () => {
   const opened = await open({ edges: 2, apiservers: 2 });
   const one = await opened.callerOf('p');
   const other = await opened.callerOf('p', { at: 1 });
@@ -72,7 +72,7 @@ test('an edge that cannot be reached is passed over', async () => {
   expect(new Set(made.map(({ edge }) => edge))).toEqual(new Set(['e2']));
 });
 
-test('a batch tells each sandbox as it is ready, over all edges; a repetition finds the same ones', async () => {
+test('a batch tells each sandbox as it is ready, over all edges; a repetition finds them', async () => {
   const opened = await open({ edges: 3 });
   const caller = await opened.callerOf('p');
   const body = { count: 40, spec: { layers: LAYERS, job: 'burst' } };

@@ -152,7 +152,10 @@ test('a scope that is missing is named; sandboxes of unknown edges are not there
   });
   for (const other of [id.replace('-e1-', '-evil-'), id.replace('sb-s1-', 'sb-s2-')]) {
     const reply = await caller.fetch(`/v1/sandboxes/${other}`);
-    expect([reply.status, (await reply.json()).message]).toEqual([404, 'there is no such sandbox']);
+    expect([reply.status, ((await reply.json()) as { message: string }).message]).toEqual([
+      404,
+      'there is no such sandbox',
+    ]);
   }
 });
 
@@ -177,11 +180,11 @@ test('what the caller says of tickets and of the edge is not passed on', async (
   const made = await caller.fetch('/v1/sandboxes', {
     ...{ method: 'POST', body, headers: { ...forged, 'content-type': 'application/json' } },
   });
-  expect((await made.json()).id).not.toBe('sb-s1-e1-aaaaaaaaaaaaaaaa');
+  expect(((await made.json()) as { id: string }).id).not.toBe('sb-s1-e1-aaaaaaaaaaaaaaaa');
 });
 
 test('bodies that do not fit are refused where they come in', async () => {
-  const post = (body: BodyInit, type = 'application/json') =>
+  const post = (body: string, type = 'application/json') =>
     caller.fetch(`/v1/sandboxes/${id}/execs`, {
       ...{ method: 'POST', body, headers: { 'content-type': type } },
     });

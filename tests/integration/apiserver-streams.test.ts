@@ -1,4 +1,4 @@
-/** Very many followers of events who hear nothing for long: memory for each is small, and all hear what comes. */
+/** Very many followers of events who hear nothing for long: each costs little, and all hear what comes. */
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';

@@ -11,7 +11,7 @@ export interface ApiserverMetrics {
 /** From a quarter of a millisecond, what a request on loopback takes, to a minute, the longest wait. */
 const SECONDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2, 10, 60];
 
-/** Labels are operations, statuses and configured edges: closed sets, so that no caller makes the series grow. */
+/** Labels are operations, statuses and configured edges, so that no caller makes the series grow. */
 export function createApiserverMetrics(
   watcher: () => Pick<Watcher, 'edges'>,
   followers: () => number,

@@ -13,6 +13,8 @@ function entry(createdAtMs: number, more: Record<string, unknown> = {}) {
     ...more,
   };
 }
+/** The next page's query. */
+const after = (page: { cursor: string | undefined }) => ({ limit: 2, cursor: String(page.cursor) });
 const times = (page: { entries: readonly { createdAtMs: number }[] }) =>
   page.entries.map(({ createdAtMs }) => createdAtMs);
 
@@ -20,9 +22,9 @@ test('pages follow each other in the order of creation, whatever the order of th
   const entries = [entry(3), entry(1), entry(5), entry(4), entry(2)];
   const first = listPage(entries, { limit: 2 }, mine);
   expect(times(first)).toEqual([1, 2]);
-  const second = listPage([...entries, entry(6)], { limit: 2, cursor: first.cursor }, mine);
+  const second = listPage([...entries, entry(6)], after(first), mine);
   expect(times(second)).toEqual([3, 4]);
-  const last = listPage(entries, { limit: 2, cursor: second.cursor }, mine);
+  const last = listPage(entries, after(second), mine);
   expect(times(last)).toEqual([5]);
   expect(last.cursor).toBeUndefined();
 });

@@ -13,7 +13,7 @@ import {
   type ProjectId,
   type Random,
 } from '@dsec/std';
-import type { KeyEntry, Store } from '@dsec/store';
+import type { KeyEntry, KeyStore, Store } from '@dsec/store';
 import type { Identity } from './identity.ts';
 import { decodeRecord, encodeRecord, type KeyRecord, shownKey } from './key-record.ts';
 import { hashOfSecret, keyIdOfHash, newSecret, SECRET } from './secret.ts';
@@ -66,15 +66,7 @@ const projectPrefix = (project: string) => `iam/projects/${project.replace(/\.$/
 export function openIam({ store, clock, random }: IamOptions): Iam {
   const { keys } = store;
   const uses = createUses(store, clock);
-  const find = async (id: string, project: ProjectId | undefined) => {
-    const entry = await keys.get(keyOf(id));
-    const record = entry === undefined ? undefined : decodeRecord(entry.value);
-    const isSeen = record !== undefined && (project === undefined || record.project === project);
-    if (entry === undefined || !isSeen) {
-      throw new DsecError('not-found', 'there is no such key');
-    }
-    return { entry, record };
-  };
+  const find = createFinder(keys);
 
   return {
     async authenticate(header) {
@@ -120,23 +112,43 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
         next: page.next === undefined ? undefined : ids.at(-1),
       };
     },
-    async revoke(id, project) {
-      for (;;) {
-        const { entry, record } = await find(id, project);
-        if (record.revokedAtMs !== undefined) return;
-        const revoked = encodeRecord({ ...record, revokedAtMs: clock.wallMs() });
-        try {
-          await keys.compareAndSet(entry.key, revoked, entry.revision, { ttlMs: KEPT_MS });
-        } catch (thrown) {
-          if ((thrown as DsecError).code === 'conflict') continue;
-          throw thrown;
-        }
-        const index = `${projectPrefix(record.project)}${id}`;
-        await keys.put(index, new Uint8Array(), { ttlMs: KEPT_MS });
-        return;
-      }
-    },
+    revoke: (id, project) => revoke(keys, clock, find, id, project),
   };
+}
+
+type Finder = ReturnType<typeof createFinder>;
+
+function createFinder(keys: KeyStore) {
+  return async (id: string, project: ProjectId | undefined) => {
+    const entry = await keys.get(keyOf(id));
+    const record = entry === undefined ? undefined : decodeRecord(entry.value);
+    const isSeen = record !== undefined && (project === undefined || record.project === project);
+    if (entry === undefined || !isSeen) throw new DsecError('not-found', 'there is no such key');
+    return { entry, record };
+  };
+}
+
+/** Over whatever else changes the record meanwhile. */
+async function revoke(
+  keys: KeyStore,
+  clock: Clock,
+  find: Finder,
+  ...[id, project]: Parameters<Finder>
+): Promise<void> {
+  for (;;) {
+    const { entry, record } = await find(id, project);
+    if (record.revokedAtMs !== undefined) return;
+    const revoked = encodeRecord({ ...record, revokedAtMs: clock.wallMs() });
+    try {
+      await keys.compareAndSet(entry.key, revoked, entry.revision, { ttlMs: KEPT_MS });
+    } catch (thrown) {
+      if ((thrown as DsecError).code === 'conflict') continue;
+      throw thrown;
+    }
+    const index = `${projectPrefix(record.project)}${id}`;
+    await keys.put(index, new Uint8Array(), { ttlMs: KEPT_MS });
+    return;
+  }
 }
 
 function refusal(): DsecError {

@@ -52,15 +52,7 @@ export function createWebSocketUpgrades(
   const channels = new Set<WebSocketChannel>();
   const sockets = new Set<Duplex>();
   const taken = new Set<Duplex>();
-  const take = (request: IncomingMessage, response: ServerResponse): UpgradedConnection => {
-    const waiting = requests.get(request);
-    if (waiting === undefined || request.headers.upgrade?.toLowerCase() !== 'websocket') {
-      throw new DsecError('invalid-argument', 'this operation is a WebSocket');
-    }
-    if (waiting.socket.destroyed) throw new DsecError('cancelled', 'the caller is gone');
-    response.detachSocket(waiting.socket as Socket);
-    return waiting;
-  };
+  const take = createTaker(requests);
 
   upgrader.on('headers', (lines, request) => {
     for (const [name, value] of Object.entries(answers.get(request) ?? {})) {
@@ -108,5 +100,18 @@ export function createWebSocketUpgrades(
     destroyAll() {
       for (const socket of sockets) socket.destroy();
     },
+  };
+}
+
+/** Takes a connection from the response that it was given to. */
+function createTaker(requests: WeakMap<IncomingMessage, UpgradedConnection>) {
+  return (request: IncomingMessage, response: ServerResponse): UpgradedConnection => {
+    const waiting = requests.get(request);
+    if (waiting === undefined || request.headers.upgrade?.toLowerCase() !== 'websocket') {
+      throw new DsecError('invalid-argument', 'this operation is a WebSocket');
+    }
+    if (waiting.socket.destroyed) throw new DsecError('cancelled', 'the caller is gone');
+    response.detachSocket(waiting.socket as Socket);
+    return waiting;
   };
 }

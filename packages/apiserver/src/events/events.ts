@@ -6,7 +6,8 @@ import type { EventAnswer } from '@dsec/transport';
 import type { Fleet } from '../fleet/fleet.ts';
 import { formatEventCursor, parseEventCursor } from './event-cursor.ts';
 import { type EventFeed, type EventFeedOptions, openEventFeed } from './event-feed.ts';
-import type { EventFilter, EventRing } from './event-ring.ts';
+import type { EventRing } from './event-ring.ts';
+import type { EventFilter } from './event-waiters.ts';
 import { followOwn } from './own-events.ts';
 
 export interface FollowRequest {
@@ -45,8 +46,8 @@ export function createEvents(options: EventsOptions): Events {
   const { fleet, clock, quietMs = QUIET_MS } = options;
   let feed: EventFeed | undefined;
   let linger: NodeJS.Timeout | undefined;
+  const followAlone = createLoneFollowing({ fleet, clock, quietMs });
   let followers = 0;
-  let own = 0;
 
   const enter = (): EventFeed => {
     clearTimeout(linger);
@@ -62,29 +63,6 @@ export function createEvents(options: EventsOptions): Events {
       feed = undefined;
     }, LINGER_MS).unref();
   };
-
-  async function* followAlone(request: FollowRequest, cursor: string) {
-    if (own >= OWN_MAX) {
-      throw new DsecError('overloaded', `${OWN_MAX} followers read what is older already`);
-    }
-    own += 1;
-    const { query, identity: holder, signal } = request;
-    const { cursor: _cursor, ...filters } = query;
-    const links = query.sandbox === undefined ? fleet.links : [fleet.linkOf(query.sandbox)];
-    const from = parseEventCursor(cursor);
-    try {
-      for await (const placed of followOwn(links, filters, from, {
-        holder,
-        clock,
-        signal,
-        quietMs,
-      })) {
-        yield placed && answerOf(placed.event, formatEventCursor(placed.place));
-      }
-    } finally {
-      own -= 1;
-    }
-  }
 
   return {
     async *follow(request) {
@@ -111,6 +89,39 @@ export function createEvents(options: EventsOptions): Events {
       clearTimeout(linger);
       feed?.close();
     },
+  };
+}
+
+/** For a place that the ring does not know any more. */
+function createLoneFollowing({
+  fleet,
+  clock,
+  quietMs,
+}: {
+  readonly fleet: Fleet;
+  readonly clock: Clock;
+  readonly quietMs: number;
+}) {
+  let count = 0;
+  return async function* followAlone(
+    { query, identity: holder, signal }: FollowRequest,
+    cursor: string,
+  ): AsyncGenerator<EventAnswer<Event> | undefined> {
+    if (count >= OWN_MAX) {
+      throw new DsecError('overloaded', `${OWN_MAX} followers read what is older already`);
+    }
+    const { cursor: _cursor, ...filters } = query;
+    const links = query.sandbox === undefined ? fleet.links : [fleet.linkOf(query.sandbox)];
+    const from = parseEventCursor(cursor);
+    const options = { holder, clock, signal, quietMs };
+    count += 1;
+    try {
+      for await (const placed of followOwn(links, filters, from, options)) {
+        yield placed && answerOf(placed.event, formatEventCursor(placed.place));
+      }
+    } finally {
+      count -= 1;
+    }
   };
 }
 

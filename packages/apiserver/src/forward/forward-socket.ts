@@ -3,7 +3,7 @@ import { type Call, type Exchange, joinConnections, openUpgrade } from '@dsec/tr
 import { attempts } from '../fleet/attempts.ts';
 import { asSeenByCaller, type EdgeLink } from '../fleet/edge-link.ts';
 import type { Visitor } from '../http/key-authorizer.ts';
-import { type ForwardParts, headersFor } from './forward.ts';
+import { type ForwardParts, headersFor } from './edge-headers.ts';
 
 /** What makes a request a WebSocket, as the caller has sent it; extensions are the edge's to refuse. */
 const HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version'] as const;

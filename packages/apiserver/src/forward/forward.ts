@@ -1,34 +1,23 @@
 /** Requests on existing sandboxes: to the edge that the id names, and its answer back, as they are. */
 import { PassThrough, type Readable } from 'node:stream';
-import { IDEMPOTENCY_HEADER, isStreamRoute } from '@dsec/protocol';
-import { type Clock, DsecError, KIB, MINUTE_MS, type Random } from '@dsec/std';
+import { DsecError, KIB, MINUTE_MS } from '@dsec/std';
 import {
   type Call,
   type Exchange,
   errorOfBody,
   type Forward,
-  REQUEST_ID_HEADER,
   startDeadline,
-  TRACEPARENT_HEADER,
 } from '@dsec/transport';
 import { attempts } from '../fleet/attempts.ts';
 import { asSeenByCaller, type EdgeLink } from '../fleet/edge-link.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import { identityOf, type Visitor } from '../http/key-authorizer.ts';
+import type { Visitor } from '../http/key-authorizer.ts';
+import { type ForwardParts, headersFor } from './edge-headers.ts';
 import { forwardSocket } from './forward-socket.ts';
-
-export interface ForwardParts {
-  readonly fleet: Fleet;
-  readonly clock: Clock;
-  readonly random: Random;
-}
 
 /** Time until an edge begins to answer: longer than any operation may wait. */
 const ANSWER_MS = 3 * MINUTE_MS;
 const ERROR_BYTES_MAX = 64 * KIB;
 const UPLOAD_BUFFER_BYTES = 256 * KIB;
-/** What an edge needs to know of a request; never the key of the caller. */
-const PASSED_ON = ['content-type', 'content-length', IDEMPOTENCY_HEADER] as const;
 
 export function createForward(parts: ForwardParts): Forward<Visitor> {
   return (call, exchange) => {
@@ -74,33 +63,6 @@ async function forwardRequest(
     upload?.end();
     deadline.stop();
   }
-}
-
-/** With a ticket of its own: each is good for one attempt. */
-export function headersFor(
-  { sign }: EdgeLink,
-  { route, target, bodyDigest, params, principal, headers, requestId, traceparent }: Call<Visitor>,
-): Record<string, string> {
-  const { operationClass, method } = route;
-  if (operationClass === 'none') throw new DsecError('internal', 'an open route is not forwarded');
-  const ticket = sign(
-    {
-      ...{ operationClass, method, target, bodyDigest },
-      sandbox: String(params.sandboxId),
-      isStream: isStreamRoute(route),
-    },
-    identityOf(principal),
-  );
-  const passed: Record<string, string> = {
-    ...ticket,
-    [REQUEST_ID_HEADER]: requestId,
-    [TRACEPARENT_HEADER]: traceparent,
-  };
-  for (const name of PASSED_ON) {
-    const value = headers[name];
-    if (typeof value === 'string') passed[name] = value;
-  }
-  return passed;
 }
 
 /**

@@ -35,7 +35,8 @@ document for programs: <a href="/v1/openapi.json">/v1/openapi.json</a>.</p>
 ${routes.map(routeRow).join('\n')}
 </table>
 <h2>Errors</h2>
-<p>An error is <code>{"code", "message", "retryable", "remedy", "details"}</code>. Programs look at the code.</p>
+<p>An error is <code>{"code", "message", "retryable", "remedy", "details"}</code>; programs look at the
+code.</p>
 <table>
 <tr><th>code</th><th>status</th><th>retry</th><th>what to do</th></tr>
 ${Object.entries(ERROR_CODES).map(errorRow).join('\n')}

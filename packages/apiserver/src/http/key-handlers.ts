@@ -26,8 +26,8 @@ const KeyCreateRecord = names.record('KeyCreateRecord', {
 const KEY_ID = /^ke-[a-z2-7]{16}$/;
 
 /**
- * Whoever may do something on nodes operates the platform, and so sees and makes keys of every project; others
- * those of their own.
+ * Whoever may do something on nodes operates the platform, and so sees and makes keys of every project;
+ * others those of their own.
  */
 const isOperator = ({ scopes }: Identity): boolean => scopes.includes('node');
 const projectSeenBy = (identity: Identity): ProjectId | undefined =>
