@@ -9,6 +9,7 @@ EXEC = "ex-aaaaaaaaaaaaaaaa"
 BOX_PATH = f"/v1/sandboxes/{SANDBOX}"
 EXECS = f"{BOX_PATH}/execs"
 EXEC_PATH = f"{EXECS}/{EXEC}"
+ATTACH = f"{EXEC_PATH}/attach"
 
 
 def sandbox(id: str = SANDBOX, state: str = "running", **more: Any) -> dict[str, Any]:

@@ -10,9 +10,8 @@ import pytest
 
 from fake_server import Exchange, FakeServer, HangUp, Socket, give, hang_up, refuse
 from libdsec import CommandFailed, OutputChunk, Timeout, errors
-from shapes import EXEC, EXEC_PATH, EXECS, command, exit_with, started, totals
+from shapes import ATTACH, EXEC, EXEC_PATH, EXECS, command, exit_with, started, totals
 
-ATTACH = f"{EXEC_PATH}/attach"
 OUTPUT = f"{EXEC_PATH}/output"
 STDIN = f"{EXEC_PATH}/stdin"
 LOST = {"code": "agent-lost", "message": "x", "retryable": False, "remedy": "", "details": {}}
