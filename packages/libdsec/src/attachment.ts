@@ -13,7 +13,7 @@ import {
   ROUTES,
 } from '@dsec/protocol';
 import { assertNever, fromErrorBody } from '@dsec/std';
-import type { WebSocketChannel } from '@dsec/transport';
+import type { WebSocketChannel } from '@dsec/transport/client';
 import { clientErrorOf, OutputLostError, ProtocolError, UnavailableError } from './errors.ts';
 import type { ExecPlace, OutputName } from './output.ts';
 import { createPatience } from './patience.ts';

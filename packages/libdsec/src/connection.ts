@@ -1,5 +1,5 @@
 import { KIB } from '@dsec/std';
-import type { WebSocketChannel } from '@dsec/transport';
+import type { WebSocketChannel } from '@dsec/transport/client';
 import { bytesOf } from './byte-input.ts';
 import { clientErrorOf, ProtocolError } from './errors.ts';
 

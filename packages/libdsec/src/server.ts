@@ -11,7 +11,7 @@ import {
   REQUEST_ID_HEADER,
   type RetryPolicy,
   type WebSocketChannel,
-} from '@dsec/transport';
+} from '@dsec/transport/client';
 import { CancelledError, clientErrorOf, InvalidArgumentError } from './errors.ts';
 
 export interface CallSettings {
