@@ -21,8 +21,8 @@ from libdsec._core import async_io
 from libdsec._core.config import find_server
 from libdsec._core.request import build_request, new_key
 from libdsec._core.result import ExecResult, SandboxFailure
-from libdsec._core.route import Route
 from libdsec._core.retry import Deadline
+from libdsec._core.route import Route
 from libdsec._core.spec import (
     CommandLine,
     CreateOptions,
