@@ -1,4 +1,5 @@
 import { ROUTES, type SandboxBatchItem } from '@dsec/protocol';
+import { isEndState } from '@dsec/std';
 import { afterEach, expect, test } from 'vitest';
 import { createOne, type Fleet, type FleetOptions, LAYERS, openFleet } from './apiserver-world.ts';
 
@@ -147,4 +148,37 @@ test('an environment is settled when the request comes first, and shown by its n
   expect((await create()).id).toBe(made.id);
   await caller.call(ROUTES.removeEnvironment, { params });
   expect((await create()).id).toBe(made.id);
+});
+
+test('of a hundred of which half find no room, what was answered is there and no other', async () => {
+  const opened = await open({ edges: 2, slotsMax: 25 });
+  const caller = await opened.callerOf('p');
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 100 }, (_, index) => createOne(caller, {}, `h${index}`)),
+  );
+  const made = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value.id] : []));
+  const codes = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+  expect(new Set(codes)).toEqual(new Set(['overloaded']));
+  expect(made).toHaveLength(50);
+  expect(new Set(listedIn(opened).map(({ id }) => id))).toEqual(new Set(made));
+  for (const sandboxId of made.slice(0, 10)) {
+    const found = await caller.call(ROUTES.getSandbox, { params: { sandboxId } });
+    expect(found.state).toBe('running');
+  }
+});
+
+test('what a caller has left behind ends by its time', async () => {
+  const opened = await open();
+  const caller = await opened.callerOf('p');
+  const leaving = new AbortController();
+  const body = { layers: LAYERS, ttl: { lifetimeMs: 1500 } };
+  const asked = Array.from({ length: 12 }, () =>
+    caller.call(ROUTES.createSandbox, { body }, { signal: leaving.signal }),
+  );
+  await Promise.race(asked);
+  leaving.abort();
+  await Promise.allSettled(asked);
+  const living = () => listedIn(opened).filter(({ state }) => !isEndState(state));
+  while (living().length > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(listedIn(opened).length).toBeGreaterThan(0);
 });

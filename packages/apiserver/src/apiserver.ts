@@ -10,6 +10,7 @@ import { type ApiserverLog, logRequest } from './apiserver-log.ts';
 import { type ApiserverMetrics, createApiserverMetrics } from './apiserver-metrics.ts';
 import { createBatch } from './create/batch.ts';
 import { createCreate } from './create/create.ts';
+import { createKeyQuota } from './create/key-quota.ts';
 import { createPlacer, type Placer } from './create/placer.ts';
 import { createEvents, type Events } from './events/events.ts';
 import { createEdgeLink, type EdgeAddress } from './fleet/edge-link.ts';
@@ -141,12 +142,13 @@ function handlersOf(options: ApiserverOptions, core: Core) {
   const environments = createEnvironments(keys, clock);
   const layersOf = async (project: string, name: string) =>
     (await environments.get(project, name)).layers;
-  const parts = { fleet, placer, keys, clock, random, layersOf };
+  const quota = createKeyQuota(clock);
+  const parts = { fleet, placer, keys, quota, clock, random, layersOf };
   const docs = buildDocsPage(version);
   return {
     ...createSandboxHandlers({ create: createCreate(parts), batch: createBatch(parts), fleet }),
     ...createJobHandlers(createJobs(fleet, watcher)),
-    ...createKeyHandlers({ iam, keys, random, platformProject }),
+    ...createKeyHandlers({ iam, keys, quota, random, platformProject }),
     ...createEnvironmentHandlers(environments),
     ...(layers === undefined ? createMissingLayerHandlers() : createLayerHandlers(layers)),
     ...createPlatformHandlers({

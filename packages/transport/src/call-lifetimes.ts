@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Route } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
@@ -11,6 +12,9 @@ export interface CallLifetimes {
   endAll(error: DsecError): void;
 }
 
+/** More would be a leak. */
+const LISTENERS_MAX = 1024;
+
 export function createCallLifetimes(): CallLifetimes {
   const calls = new Map<AbortController, Route>();
   const end = (error: DsecError, concerned: (route: Route) => boolean) => {
@@ -19,6 +23,8 @@ export function createCallLifetimes(): CallLifetimes {
   return {
     begin(response, route) {
       const controller = new AbortController();
+      // A call may do many things at a time, each of which ends with it.
+      setMaxListeners(LISTENERS_MAX, controller.signal);
       calls.set(controller, route);
       const end = () => {
         calls.delete(controller);

@@ -1,5 +1,4 @@
 /** Many sandboxes of one kind by one request: spread, made side by side, each told when it is ready. */
-import { setMaxListeners } from 'node:events';
 import type { SandboxBatchItem, SandboxCreate } from '@dsec/protocol';
 import { asDsecError, DsecError, type EdgeId, toErrorBody } from '@dsec/std';
 import { crashPoint } from '../crash-point.ts';
@@ -46,8 +45,6 @@ export function createBatch(parts: CreateParts): CreateBatch {
     if (running >= BATCHES_MAX) {
       throw new DsecError('overloaded', `${BATCHES_MAX} batches are under way already`);
     }
-    // Each sandbox under way listens to it.
-    setMaxListeners(8 * AT_ONCE, context.signal);
     const { ledger, isNew } = await openLedger(parts, count, spec, context);
     const make = (index: number) => makeOne(parts, ledger, { index, spec, context, isNew });
     return (async function* () {
@@ -78,6 +75,7 @@ async function openLedger(
   }
   const name = records.nameOf(identity, 'createSandboxes', idempotencyKey);
   const found = await records.find(name, digest);
+  if (found === undefined) parts.quota.take(identity.project);
   const recorded =
     found === undefined
       ? await records.claim(name, await fresh(), digest)

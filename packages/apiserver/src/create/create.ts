@@ -71,6 +71,7 @@ async function begin(
   const place = await placeOf(parts, body, new Set());
   const value = { format: 1 as const, digest: context.bodyDigest, ...place, ...layers };
   if (name === undefined) return { value, revision: 0, isNew: true };
+  parts.quota.take(context.identity.project);
   crashPoint('create.before-record');
   const claimed = await records.claim(name, value, context.bodyDigest);
   crashPoint('create.after-record');

@@ -12,12 +12,14 @@ import {
 } from '@dsec/std';
 import type { KeyStore } from '@dsec/store';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { KeyQuota } from './key-quota.ts';
 import type { Placer } from './placer.ts';
 
 export interface CreateParts {
   readonly fleet: Fleet;
   readonly placer: Placer;
   readonly keys: KeyStore;
+  readonly quota: KeyQuota;
   readonly clock: Clock;
   readonly random: Random;
   /** The layers of a named environment; `not-found`. */

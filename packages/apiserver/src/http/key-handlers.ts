@@ -5,6 +5,7 @@ import type { KeyStore } from '@dsec/store';
 import { sha256Of } from '@dsec/transport';
 import Type from 'typebox';
 import { createRecords } from '../create/create-record.ts';
+import type { KeyQuota } from '../create/key-quota.ts';
 import { formatCursor, LIMIT_DEFAULT, parseCursor } from '../paging.ts';
 import type { ApiHandlers } from './handlers.ts';
 import { identityOf } from './key-authorizer.ts';
@@ -12,6 +13,7 @@ import { identityOf } from './key-authorizer.ts';
 export interface KeyHandlersOptions {
   readonly iam: Iam;
   readonly keys: KeyStore;
+  readonly quota: KeyQuota;
   readonly random: Random;
   /** No key is of it. */
   readonly platformProject: ProjectId;
@@ -88,7 +90,7 @@ function settleKey(
 }
 
 /** Exactly once for one idempotency key; the secret is told by the request that made it. */
-function createKeyOnce({ iam, keys, random }: KeyHandlersOptions) {
+function createKeyOnce({ iam, keys, random, quota }: KeyHandlersOptions) {
   const records = createRecords(keys, KeyCreateRecord);
   return async (
     request: KeyRequest,
@@ -97,6 +99,7 @@ function createKeyOnce({ iam, keys, random }: KeyHandlersOptions) {
     digest: ReturnType<typeof sha256Of>,
   ): Promise<KeyCreated> => {
     const name = records.nameOf(identity, 'createKey', idempotencyKey);
+    quota.take(identity.project);
     const secret = newSecret(random);
     const value = { format: 1 as const, digest, keyId: keyIdOf(secret) };
     const claimed = await records.claim(name, value, digest);
