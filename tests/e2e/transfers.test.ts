@@ -48,8 +48,9 @@ describe.skipIf(!isRoot)('a large file (needs root)', () => {
     const [source, target] = [join(world.state, 'source'), join(world.state, 'target')];
     execFileSync('sh', ['-c', `head -c ${FILE_BYTES} /dev/urandom >'${source}'`]);
     const wanted = digestOfFile(source);
-    const args = ['--max-old-space-size=128', CLIENT, url, apiKey, sandbox.id, source, target];
-    const { stdout } = await run(process.execPath, args);
+    const args = ['--max-old-space-size=128', CLIENT, sandbox.id, source, target];
+    const env = { ...process.env, DSEC_URL: url, DSEC_API_KEY: apiKey };
+    const { stdout } = await run(process.execPath, args, { env });
     const told = JSON.parse(stdout);
     expect(told).toMatchObject({ streamed: wanted, sizeBytes: FILE_BYTES });
     expect(digestOfFile(target)).toBe(wanted);
