@@ -208,6 +208,21 @@ test('a keyed request that comes twice is done once', async () => {
   expect(one.exec.id).toBe(two.exec.id);
 });
 
+test('an edge that has just started is waited for, by everything that may be asked again', async () => {
+  const young = await openFleet({ justStarted: true });
+  try {
+    const asker = await young.callerOf('p');
+    const [one, listed] = await Promise.all([
+      createOne(asker, {}, 'first'),
+      asker.call(ROUTES.listSandboxes, {}),
+    ]);
+    expect(one.state).toBe('running');
+    expect(listed.sandboxes.length).toBeLessThan(2);
+  } finally {
+    await young.close();
+  }
+});
+
 test('a slow reader holds its edge back, and not memory here', async () => {
   const path = '/tmp/large';
   const query = { path };

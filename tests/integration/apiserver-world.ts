@@ -88,6 +88,8 @@ export interface FleetOptions {
   readonly layers?: LayerStore;
   readonly store?: Store;
   readonly limits?: Partial<HttpServerLimits>;
+  /** Its edges take no tickets for two seconds, as edges do that have just started. */
+  readonly justStarted?: boolean;
 }
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} } as never;
@@ -155,7 +157,7 @@ async function openTestEdge(
   root: string,
   index: number,
   publicKey: ReturnType<typeof generateKeyPairSync>['publicKey'],
-  { slotsMax }: FleetOptions,
+  { slotsMax, justStarted }: FleetOptions,
 ): Promise<TestEdge> {
   const id = parseEdgeId(`e${index + 1}`);
   const stateRoot = join(root, id);
@@ -177,7 +179,8 @@ async function openTestEdge(
     new AbortController().signal,
   );
   const server = await startEdgeServer({
-    ...{ listen: { socketPath: join(root, `${id}.sock`) }, edgeId: id, clock: behind, log: quiet },
+    ...{ listen: { socketPath: join(root, `${id}.sock`) }, edgeId: id, log: quiet },
+    clock: justStarted === true ? systemClock : behind,
     ...{ sandboxes: edge.sandboxes, handlers: edge.handlers, metrics: edge.metrics },
     publicKeys: new Map([[TICKET_KEY, publicKey]]) as never,
   });

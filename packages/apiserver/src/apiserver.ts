@@ -113,7 +113,7 @@ function openCore(options: ApiserverOptions): Core {
     options.edges.map((edge) => createEdgeLink({ edge, ticketKey, clock, random })),
   );
   const holder = { project: platformProject, principal: 'apiserver' };
-  const placer = createPlacer(() => watcher, random);
+  const placer = createPlacer({ watcher: () => watcher, clock, random });
   const watcher = createWatcher({
     ...{ edges: fleet.links.map(({ edgeId }) => edgeId), clock },
     read: (edge, query, signal) =>

@@ -62,12 +62,12 @@ async function openLedger(
   parts: CreateParts,
   count: number,
   spec: SandboxCreate,
-  { identity, idempotencyKey, bodyDigest: digest }: CreateContext,
+  { identity, idempotencyKey, bodyDigest: digest, signal }: CreateContext,
 ): Promise<{ readonly ledger: BatchLedger; readonly isNew: boolean }> {
   const records = createRecords(parts.keys, BatchRecord);
   const fresh = async () => {
     const layers = await settleLayers(parts, spec, identity);
-    const placed = await parts.placer.choose({ backend: spec.backend }, count);
+    const placed = await parts.placer.choose({ backend: spec.backend }, count, signal);
     return newBatchRecord(digest, placed, layers, parts.random);
   };
   if (idempotencyKey === undefined) {
@@ -117,7 +117,10 @@ async function makeOne(
       const error = asDsecError(thrown);
       tried.add(at.edge);
       const goesOn = isRefusal(error, isFirst) && tried.size < EDGES_TRIED_MAX;
-      if (!goesOn || !(await moveOn(parts, ledger, { index, spec, tried }))) {
+      if (
+        !goesOn ||
+        !(await moveOn(parts, ledger, { index, spec, tried, signal: context.signal }))
+      ) {
         return { index, error: toErrorBody(error) };
       }
     }
@@ -132,13 +135,15 @@ async function moveOn(
     index,
     spec: { backend },
     tried: excluded,
+    signal,
   }: {
     readonly index: number;
     readonly spec: SandboxCreate;
     readonly tried: ReadonlySet<EdgeId>;
+    readonly signal: AbortSignal;
   },
 ): Promise<boolean> {
-  const [edge] = await placer.choose({ backend, excluded }, 1).catch(() => []);
+  const [edge] = await placer.choose({ backend, excluded }, 1, signal).catch(() => []);
   if (edge === undefined) return false;
   await ledger.move(index, edge);
   return true;

@@ -68,7 +68,7 @@ async function begin(
   { body, context, name }: Request,
 ): Promise<Plan> {
   const layers = await settleLayers(parts, body, context.identity);
-  const place = await placeOf(parts, body, new Set());
+  const place = await placeOf(parts, body, new Set(), context.signal);
   const value = { format: 1 as const, digest: context.bodyDigest, ...place, ...layers };
   if (name === undefined) return { value, revision: 0, isNew: true };
   parts.quota.take(context.identity.project);
@@ -85,7 +85,7 @@ async function moveOn(
   { body, context, name }: Request,
   from: { readonly plan: Plan; readonly tried: ReadonlySet<EdgeId>; readonly refusal: DsecError },
 ): Promise<Plan> {
-  const place = await placeOf(parts, body, from.tried).catch(() => {
+  const place = await placeOf(parts, body, from.tried, context.signal).catch(() => {
     throw from.refusal;
   });
   const value = { ...from.plan.value, ...place };
@@ -100,8 +100,9 @@ async function placeOf(
   { fleet, placer, random }: CreateParts,
   { backend }: SandboxCreate,
   excluded: ReadonlySet<EdgeId>,
+  signal: AbortSignal,
 ): Promise<{ readonly edge: string; readonly sandbox: string }> {
-  const [edge] = await placer.choose({ backend, excluded }, 1);
+  const [edge] = await placer.choose({ backend, excluded }, 1, signal);
   const { shardId, edgeId } = fleet.link(edge as EdgeId);
   return { edge: edgeId, sandbox: newSandboxId(shardId, edgeId, random) };
 }
