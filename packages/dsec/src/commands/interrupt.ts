@@ -1,6 +1,10 @@
+import { setMaxListeners } from 'node:events';
+
 /** Runs `work` with a signal that Ctrl-C and SIGTERM abort; a second one ends the process at once. */
 export async function withInterrupt<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
+  // As much work as there is at a time listens to it.
+  setMaxListeners(0, controller.signal);
   const abort = () => {
     controller.abort();
     process.removeListener('SIGINT', abort);
