@@ -12,7 +12,7 @@ import { asDsecError, DsecError } from '@dsec/std';
 import { parseCount } from './client/quantities.ts';
 import { resolveSettings, type Settings } from './command-line/settings.ts';
 import { stopSignal } from './commands/interrupt.ts';
-import { resolveStatePaths, type StatePaths } from './config.ts';
+import { defaultStateRoot, resolveStatePaths, type StatePaths } from './config.ts';
 import { makeExampleLayers } from './examples/example-layers.ts';
 import { runTrainingJob } from './examples/training-job.ts';
 import { printError, printWarning } from './output.ts';
@@ -58,7 +58,7 @@ async function main(): Promise<number> {
   try {
     const status = await runJob(up, paths, { sandboxes, settings, stopped });
     if (values.once || !up.isOurs) return status;
-    say(invitation(up, status));
+    say(invitation(up, paths, status));
     if (!stopped.aborted) {
       await new Promise((resolve) => stopped.addEventListener('abort', resolve, { once: true }));
     }
@@ -122,8 +122,8 @@ async function runJob(up: Serving, paths: StatePaths, options: JobOptions): Prom
   return runTrainingJob({ environment: ENVIRONMENT, sandboxes, clientFile, signal });
 }
 
-function invitation({ url, clientFile }: Serving, status: number): string {
-  const dsec = `node ${CLI}`;
+function invitation({ url, clientFile }: Serving, { root }: StatePaths, status: number): string {
+  const dsec = `node ${CLI}${root === defaultStateRoot() ? '' : ` --state ${root}`}`;
   return `
 ${status === 0 ? 'The job did what it should.' : 'The job did not do what it should: see above.'}
 DSec serves at ${url}, with the key in ${clientFile}. Try, in another terminal:

@@ -73,7 +73,7 @@ export const SERVER_COMMANDS: readonly CommandRow[] = [
         about: 'JSON of the public keys that sign tickets: {"<id>": "<PEM>"}',
       },
       {
-        flags: '--platform-project <name>',
+        ...{ flags: '--platform-project <name>', default: 'platform' },
         about: 'whose callers see the events of every project',
       },
       { flags: '--crash-points', about: 'list the names that DSEC_CRASH_POINT takes, and end' },

@@ -1,5 +1,6 @@
 import type { Invocation } from '../command-line/invocation.ts';
 import { settingOf } from '../command-line/settings.ts';
+import { defaultStateRoot } from '../config.ts';
 import { printJson, printWarning } from '../output.ts';
 import { requireContainers } from '../up/preflight.ts';
 import { startUp, type Up } from '../up/supervisor.ts';
@@ -27,10 +28,15 @@ export async function run({ json, paths, settings }: Invocation): Promise<void> 
 }
 
 function greeting({ url, clientFile, logs }: Up, state: string, backend: string): string {
+  const isUsual = state === defaultStateRoot();
+  const dsec = isUsual ? 'dsec' : `dsec --state ${state}`;
+  // The SDKs look there by themselves.
+  const sdk =
+    clientFile === '/var/lib/dsec/client.json' ? '' : `; for the SDKs DSEC_CLIENT names it`;
   return `DSec serves at ${url} (backend ${backend}, state in ${state})
-  key     in ${clientFile}, where the CLI and the SDKs of this user find it
-  logs    ${logs}
-  try     dsec run --layer base/example:latest -- uname -a
+  key     in ${clientFile}, where ${dsec} finds it${sdk}
+  logs    in ${logs}
+  try     ${dsec} run --env example -- uname -a    (npm start makes this environment)
 Ctrl-C ends it. Sandboxes run on, and the next dsec up finds them.
 `;
 }
