@@ -76,7 +76,11 @@ async function pipInstall({ root, run, report }, requirements) {
   if (code !== 0) throw failureOf('pip install', tail);
 }
 
-/** By a path file instead of `pip install -e`, which would fetch what builds a package. @param {Context} context */
+/**
+ * By a path file instead of `pip install -e`, which would fetch what builds a package.
+ *
+ * @param {Context} context
+ */
 async function linkSources({ root, run }) {
   const program = "import sysconfig; print(sysconfig.get_path('purelib'))";
   const { code, tail } = await run(join(root, '.venv/bin/python'), ['-c', program], {
