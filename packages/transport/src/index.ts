@@ -21,7 +21,7 @@ export {
 } from './http-forwarder.ts';
 export { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
 export { type ListenAddress, loopbackHosts } from './http-listener.ts';
-export { RETRY_POLICY, type RetryPolicy, withRetries } from './http-retry.ts';
+export { RETRY_POLICY, type RetryPolicy } from './http-retry.ts';
 export * from './http-routes.ts';
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 export * from './route-client.ts';
