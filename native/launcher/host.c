@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "claim.h"
 #include "crash.h"
 #include "host-roots.h"
 #include "kernel.h"
@@ -276,6 +277,7 @@ static const struct {
 	{ "another launcher", lock_state },
 	{ "aether", seal_aether },
 	{ "cgroups", open_cgroups },
+	{ "edge id of another state root, choose another", claim_edge_id },
 	{ "pinned namespace", open_pinned_namespace },
 	{ "own root", settle },
 	{ "views", make_views },

@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
 import { umount } from '@dsec/linux';
@@ -15,8 +16,10 @@ import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/su
 import {
   ATTRIBUTES,
   buildNative,
+  LAUNCHER,
   type LauncherWorld,
   mountLayers,
+  NATIVE,
   openLauncherWorld,
   SESSION_IDS,
   type TestLayer,
@@ -208,5 +211,26 @@ describe.runIf(canMount)('what the launcher refuses (needs root)', () => {
     }
     expect(existsSync(`${world.stateRoot}/x`)).toBe(false);
     expect(world.leftovers()).toEqual([]);
+  });
+
+  it('serves no edge id that is in use by another state root', async () => {
+    await spawn();
+    const elsewhere = mkdtempSync(join(tmpdir(), 'dsec-launcher-'));
+    try {
+      const { status, stderr } = spawnSync(
+        LAUNCHER,
+        [
+          ...['--state-root', elsewhere, '--edge-id', world.edgeId, '--edge-uid', '0'],
+          ...['--aether', join(NATIVE, 'build/launcher_pid1')],
+        ],
+        { encoding: 'utf8', timeout: 20_000 },
+      );
+      expect(status).not.toBe(0);
+      expect(stderr).toContain('edge id of another state root');
+    } finally {
+      rmSync(elsewhere, { recursive: true, force: true });
+    }
+    await client.kill(key);
+    await client.release(key);
   });
 });
