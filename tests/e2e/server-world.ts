@@ -75,7 +75,9 @@ async function startUp({ backend, state, edgeId, remove }: UpSettings): Promise<
     ...(edgeId === undefined ? [] : ['--edge-id', edgeId]),
   ];
   const up = spawn(process.execPath, [CLI, 'up', '--json', ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
+    // It ends with this process, in whatever way that goes.
+    env: { ...process.env, DSEC_END_WITH_STDIN: '1' },
   });
   const ready = await firstLine(up);
   if (ready === undefined) throw new Error('dsec up has ended');

@@ -74,7 +74,11 @@ interface Up {
 async function startUp({ stateRoot }: EdgeNode, edgeId: string): Promise<Up> {
   const listen = `unix:${join(stateRoot, 'api.sock')}`;
   const args = ['up', '--json', '--state', stateRoot, '--edge-id', edgeId, '--listen', listen];
-  const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  // It ends with this process, in whatever way that goes.
+  const child = spawn(process.execPath, [CLI, ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, DSEC_END_WITH_STDIN: '1' },
+  });
   const { pids, clientFile } = JSON.parse(await firstLine(child));
   const { url, apiKey } = JSON.parse(readFileSync(clientFile, 'utf8'));
   return {
