@@ -128,7 +128,7 @@ function invitation({ url, clientFile }: Serving, { root }: StatePaths, status: 
 ${status === 0 ? 'The job did what it should.' : 'The job did not do what it should: see above.'}
 DSec serves at ${url}, with the key in ${clientFile}. Try, in another terminal:
 
-  ${dsec} run --env ${ENVIRONMENT} -- python3 -m pytest -q /workspace/spans
+  ${dsec} run --env ${ENVIRONMENT} --cwd /workspace/spans -- python3 -m pytest -q
   ${dsec} run --env ${ENVIRONMENT} --tty -- bash
   ${dsec} ps --all
 
