@@ -10,7 +10,7 @@ from libdsec import Sandbox
 environment = sys.argv[1] if len(sys.argv) > 1 else "example"
 
 with Sandbox.create(environment, ttl={"lifetime_ms": 600_000}) as sandbox:
-    print(f"{sandbox.id} was ready after {sandbox.info.timings.ready_ms} ms")
+    print(f"{sandbox.id} was ready after {sandbox.info.timings.ready_ms or 0:.0f} ms")
 
     result = sandbox.exec("echo hello from inside; exit 3")
     print(f"exit code {result.exit_code}: {result.stdout!r}")

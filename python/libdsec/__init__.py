@@ -3,7 +3,7 @@
     from libdsec import Sandbox
 
     with Sandbox.create("example") as sandbox:
-        print(sandbox.exec("pytest -q").stdout)
+        print(sandbox.exec("python3 -m pytest -q", cwd="/workspace/spans").stdout)
 
 `Client`, `Sandbox` and what they give are for ordinary code; `AsyncClient` and `AsyncSandbox` have the same
 methods for `async` code. Times that a caller gives are seconds, unless a name says otherwise; sizes are
