@@ -1,6 +1,5 @@
 #include "claim.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,6 +35,11 @@ static int own_claim(char claim[CLAIM_BYTES_MAX])
 		return -errno;
 	return snprintf(claim, CLAIM_BYTES_MAX, "%llx:%llx", (unsigned long long)status.st_dev,
 			(unsigned long long)status.st_ino);
+}
+
+bool claim_is_populated(void)
+{
+	return is_populated(".");
 }
 
 int claim_edge_id(void)

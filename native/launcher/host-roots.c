@@ -182,6 +182,21 @@ int pinned_namespace(void)
 	return err ? err : open_pinned();
 }
 
+void remove_roots(void)
+{
+	AUTO_CLOSE run = -1;
+
+	if (setns(host.start, CLONE_NEWNS))
+		return;
+	run = open_run();
+	if (run < 0 || fchdir(run))
+		return;
+	umount2(PIN, MNT_DETACH | UMOUNT_NOFOLLOW);
+	if (!fchdir(host.state))
+		umount2("run", MNT_DETACH | UMOUNT_NOFOLLOW);
+	(void)!chdir("/");
+}
+
 /* The only devices of a sandbox. Its own pseudo-terminals are mounted at pts. */
 static int furnish_dev(void)
 {

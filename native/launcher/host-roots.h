@@ -12,4 +12,10 @@ int pinned_namespace(void);
  */
 int enter_own_root(void);
 
+/*
+ * Undoes what pinned_namespace() has made, at the end of a launcher that nothing has outlived: the
+ * state root can be removed then.
+ */
+void remove_roots(void);
+
 #endif

@@ -11,6 +11,7 @@
 #include "ceiling.h"
 #include "epoch.h"
 #include "host.h"
+#include "idle.h"
 #include "loop.h"
 
 enum {
@@ -40,6 +41,15 @@ static uint32_t newest_epoch;
 static uint8_t instance[DSEC_NONCE_BYTES];
 static void (*handle_request)(struct origin origin, const struct dsec_frame *frame);
 
+bool link_is_used(void)
+{
+	for (int i = 0; i < CONNECTIONS_MAX; i++) {
+		if (connections[i])
+			return true;
+	}
+	return false;
+}
+
 static void drop(struct connection *connection)
 {
 	for (int i = 0; i < CONNECTIONS_MAX; i++) {
@@ -48,6 +58,8 @@ static void drop(struct connection *connection)
 	}
 	watch_close(&connection->watch);
 	free(connection);
+	if (!link_is_used())
+		idle_begin();
 }
 
 static void flush(struct connection *connection)

@@ -19,6 +19,9 @@ struct origin {
  * call. */
 int link_init(void (*request)(struct origin origin, const struct dsec_frame *frame));
 
+/* Whether anybody is connected. */
+bool link_is_used(void);
+
 void link_answer(struct origin to, uint8_t code, const void *message);
 void link_done(struct origin to);
 void link_fail(struct origin to, const struct failure *failure);

@@ -42,6 +42,11 @@ int loop_init(void)
 	return watch_add(&signals, EPOLLIN);
 }
 
+void loop_stop(void)
+{
+	stopping = true;
+}
+
 int watch_add(struct watch *watch, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = watch };

@@ -17,6 +17,8 @@ struct watch {
 int loop_init(void);
 /* Runs until SIGTERM or SIGINT. Returns 0 or a negative errno. */
 int loop_run(void);
+/* As SIGTERM does. */
+void loop_stop(void);
 
 int watch_add(struct watch *watch, uint32_t events);
 int watch_change(struct watch *watch, uint32_t events);

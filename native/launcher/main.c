@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "crash.h"
+#include "host-roots.h"
 #include "host.h"
+#include "idle.h"
 #include "lifecycle.h"
 #include "link.h"
 #include "loop.h"
@@ -32,9 +34,13 @@ int main(int argc, char **argv)
 	if (!err)
 		err = link_init(request_handle);
 	if (!err)
+		err = idle_init();
+	if (!err)
 		err = loop_run();
 	if (!err) {
 		upper_pool_sweep();
+		if (idle_is_empty())
+			remove_roots();
 		pools_remove();
 	}
 	if (err)

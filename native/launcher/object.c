@@ -78,6 +78,11 @@ void object_free(struct object *object)
 	free(object);
 }
 
+bool object_none(void)
+{
+	return object_count == 0;
+}
+
 struct object *object_of_watch(int watch)
 {
 	struct object *object = watch < 0 ? NULL : watched[watch % BUCKETS];

@@ -83,6 +83,8 @@ void object_forget_watch(struct object *object);
 struct object *object_new(const char *key);
 void object_free(struct object *object);
 
+bool object_none(void);
+
 /* Its cgroup in a hierarchy, or NULL. */
 const struct place *object_place(const struct object *object, const struct hierarchy *hierarchy);
 

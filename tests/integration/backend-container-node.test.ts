@@ -232,16 +232,19 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
       expect(await world.leftovers()).toEqual([]);
     });
 
-    it('in peace leaves no cgroup, unless a sandbox is in it', async () => {
+    it('in peace leaves no cgroup and no mount, unless a sandbox needs it', async () => {
+      const mounts = () => readFileSync('/proc/self/mounts', 'utf8').includes(world.stateRoot);
       const [one, two] = [await start(), await start()];
       await world.backend.stop(one.key);
       await world.killLauncher('SIGTERM');
       const left = cgroupDirectories(world.edgeId).flatMap((path) => readdirSync(path));
       expect(left).not.toContain(`pool-${one.plan.slot}`);
       expect(await two.sh('echo on')).toBe('on\n');
+      expect(mounts()).toBe(true);
       await world.startLauncher();
       await world.backend.stop(two.key);
       await world.killLauncher('SIGTERM');
+      expect(mounts()).toBe(false);
       expect(cgroupDirectories(world.edgeId)).toEqual([]);
       expect(await world.leftovers()).toEqual([]);
     });
