@@ -1,4 +1,4 @@
-import { ROUTES, type SandboxPage } from '@dsec/protocol';
+import { type Key, ROUTES, type SandboxPage } from '@dsec/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, createOne, type Fleet, openFleet } from './apiserver-world.ts';
 
@@ -86,6 +86,19 @@ test('keys give no more than their maker has, are seen by their project, and end
       refused('permission-denied'),
     );
   }
+  const { secret } = await mine.call(ROUTES.createKey, {
+    body: { name: 'short', scopes: ['keys'], lifetimeMs: 60_000 },
+  });
+  const byShort = async (lifetime: object) => {
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+    const child = JSON.stringify({ name: 'child', scopes: ['keys'], ...lifetime });
+    const answer = await mine.fetch('/v1/keys', { method: 'POST', headers, body: child });
+    return { status: answer.status, key: ((await answer.json()) as { key?: Key }).key };
+  };
+  const child = await byShort({});
+  expect(child.key?.expiresAtMs).toBeLessThanOrEqual(Date.now() + 60_000);
+  expect(await byShort({ lifetimeMs: 120_000 })).toMatchObject({ status: 403 });
+
   const strangers = await fleet.callerOf('theirs', { scopes: ['keys'] });
   const params = { keyId: made.key.id };
   await expect(strangers.call(ROUTES.revokeKey, { params })).rejects.toEqual(refused('not-found'));

@@ -81,12 +81,13 @@ export async function startApiserver(options: ApiserverOptions): Promise<Apiserv
     watcher.close();
     await fleet.close();
   };
+  const authorize = createKeyAuthorizer(iam);
   try {
     const server = await createHttpServer({
       ...{ listen, routes: API_ROUTES, isForwarded },
       handlers: handlersOf(options, core),
       forward: createForward({ fleet, clock, random }),
-      authorize: createKeyAuthorizer(iam),
+      ...{ authorize, admit: authorize },
       ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
       onFault: (error, requestId) =>
@@ -148,7 +149,7 @@ function handlersOf(options: ApiserverOptions, core: Core) {
   return {
     ...createSandboxHandlers({ create: createCreate(parts), batch: createBatch(parts), fleet }),
     ...createJobHandlers(createJobs(fleet, watcher)),
-    ...createKeyHandlers({ iam, keys, quota, random, platformProject }),
+    ...createKeyHandlers({ iam, keys, quota, clock, random, platformProject }),
     ...createEnvironmentHandlers(environments),
     ...(layers === undefined ? createMissingLayerHandlers() : createLayerHandlers(layers)),
     ...createPlatformHandlers({

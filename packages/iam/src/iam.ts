@@ -76,9 +76,10 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
       const record = SECRET.test(secret) ? validRecord(entry, hash, clock.wallMs()) : undefined;
       if (entry === undefined || record === undefined) throw refusal();
       uses.note(entry, record);
-      const { id, project, principal, scopes } = record;
+      const { id, project, principal, scopes, expiresAtMs } = record;
       return {
         ...{ keyId: id, scopes },
+        ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
         ...{ project: project as ProjectId, principal: principal as PrincipalId },
       };
     },

@@ -11,4 +11,6 @@ export interface KeyStamp {
 /** Who calls, and what it may do. */
 export interface Identity extends KeyStamp {
   readonly keyId: string;
+  /** Absent: the key does not expire. */
+  readonly expiresAtMs?: number | undefined;
 }

@@ -20,6 +20,9 @@ test('a key lets in its owner, with its scopes', async () => {
   const { iam } = open();
   const { key, secret } = await iam.create({ name: 'k', ...owner });
   expect(await iam.authenticate(`Bearer ${secret}`)).toEqual({ keyId: key.id, ...owner });
+  const short = await iam.create({ name: 's', ...owner, lifetimeMs: 1000 });
+  const { expiresAtMs } = await iam.authenticate(`Bearer ${short.secret}`);
+  expect(expiresAtMs).toBe(short.key.expiresAtMs);
 });
 
 test('missing, malformed, wrong, expired and revoked are one and the same', async () => {

@@ -5,9 +5,9 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import { type CallLifetimes, createCallLifetimes } from './call-lifetimes.ts';
 import { type CallRecords, createCallRecords } from './call-records.ts';
 import { sha256Of } from './digest.ts';
-import { type AnyHandler, dispatch } from './http-dispatch.ts';
+import { type AnyHandler, dispatch, factsOf } from './http-dispatch.ts';
 import { failureOf } from './http-errors.ts';
-import { checkRequest, type Guard } from './http-guard.ts';
+import { checkRequest, type Guard, hasBody } from './http-guard.ts';
 import { HTTP_SERVER_LIMITS, type HttpServerLimits } from './http-limits.ts';
 import { createRawServer, type ListenAddress, listen, loopbackHosts } from './http-listener.ts';
 import { passOn } from './http-passing.ts';
@@ -31,6 +31,11 @@ export interface HttpServerOptions<Table extends RouteTable, Principal> {
   /** Default: none is. */
   readonly isForwarded?: (route: Route) => boolean;
   readonly authorize: Authorizer<Principal>;
+  /**
+   * Asked before a body is read into memory, when its digest is not known yet; so that strangers cannot make
+   * the server hold theirs. Default: all are let on to `authorize`.
+   */
+  readonly admit?: Authorizer<unknown>;
   /** Values of the Host header that are answered, with or without a port. Default: the names of loopback. */
   readonly allowedHosts?: readonly string[];
   /** Origins whose pages may call. Default: none. */
@@ -144,12 +149,19 @@ function addHooks<Table extends RouteTable, Principal>(
     }
     watchStalls(request.raw, reply.raw, limits, isStream(request));
   });
+  app.addHook('preParsing', async (request) => {
+    if (!hasBody(request.raw)) return;
+    const { operation } = request.routeOptions.config as { operation?: string };
+    const route = operation === undefined ? undefined : options.routes[operation];
+    if (operation === undefined || route === undefined) throw noOperation();
+    await options.admit?.(factsOf(operation, route, request, undefined));
+  });
   app.addHook('onSend', async (_request, reply) => {
     if (isClosing()) void reply.header('connection', 'close');
   });
   app.addHook('onResponse', async (request) => lingerAfter(request.raw, limits.lingerMs));
   app.setNotFoundHandler(async () => {
-    throw new DsecError('not-found', 'there is no such operation');
+    throw noOperation();
   });
   app.setErrorHandler(async (thrown, request, reply) => {
     const { error, told } = failureOf(thrown, request.id);
@@ -160,6 +172,8 @@ function addHooks<Table extends RouteTable, Principal>(
     return sendError(reply, told);
   });
 }
+
+const noOperation = () => new DsecError('not-found', 'there is no such operation');
 
 function sendError(reply: FastifyReply, error: DsecError): FastifyReply {
   const json = JSON.stringify(toErrorBody(error));

@@ -1,6 +1,13 @@
 import { type Iam, type Identity, keyIdOf, newSecret } from '@dsec/iam';
 import { type BodyOf, type KeyCreated, names, type RouteOf } from '@dsec/protocol';
-import { asDsecError, DsecError, type PrincipalId, type ProjectId, type Random } from '@dsec/std';
+import {
+  asDsecError,
+  type Clock,
+  DsecError,
+  type PrincipalId,
+  type ProjectId,
+  type Random,
+} from '@dsec/std';
 import type { KeyStore } from '@dsec/store';
 import { sha256Of } from '@dsec/transport';
 import Type from 'typebox';
@@ -14,6 +21,7 @@ export interface KeyHandlersOptions {
   readonly iam: Iam;
   readonly keys: KeyStore;
   readonly quota: KeyQuota;
+  readonly clock: Clock;
   readonly random: Random;
   /** No key is of it. */
   readonly platformProject: ProjectId;
@@ -43,7 +51,7 @@ export function createKeyHandlers(
   return {
     async createKey({ body }, call) {
       const identity = identityOf(call.principal);
-      const request = settleKey(body, identity, options.platformProject);
+      const request = settleKey(body, identity, options);
       const digest = call.bodyDigest ?? sha256Of('');
       if (call.idempotencyKey !== undefined) {
         return createOnce(request, identity, call.idempotencyKey, digest);
@@ -65,11 +73,11 @@ export function createKeyHandlers(
 
 type KeyRequest = Parameters<Iam['create']>[0];
 
-/** A key gives nothing that its maker has not. */
+/** A key gives nothing that its maker has not, and lives no longer. */
 function settleKey(
   { name, scopes, lifetimeMs, principal, project }: BodyOf<RouteOf<'createKey'>>,
   identity: Identity,
-  platformProject: ProjectId,
+  { platformProject, clock }: Pick<KeyHandlersOptions, 'platformProject' | 'clock'>,
 ): KeyRequest {
   const missing = scopes.find((scope) => !identity.scopes.includes(scope));
   if (missing !== undefined) {
@@ -84,9 +92,24 @@ function settleKey(
     });
   }
   return {
-    ...{ name, scopes: [...new Set(scopes)], lifetimeMs, project: wanted },
+    ...{ name, scopes: [...new Set(scopes)], project: wanted },
+    lifetimeMs: settleLifetime(lifetimeMs, identity, clock),
     principal: (principal ?? identity.principal) as PrincipalId,
   };
+}
+
+/** That of its maker, unless a shorter one is asked for. */
+function settleLifetime(
+  wantedMs: number | undefined,
+  { expiresAtMs }: Identity,
+  clock: Clock,
+): number | undefined {
+  if (expiresAtMs === undefined) return wantedMs;
+  const leftMs = Math.max(1, expiresAtMs - clock.wallMs());
+  if (wantedMs === undefined || wantedMs <= leftMs) return wantedMs ?? leftMs;
+  throw new DsecError('permission-denied', 'this key cannot make one that outlives it', {
+    details: { field: 'lifetimeMs', max: leftMs },
+  });
 }
 
 /** Exactly once for one idempotency key; the secret is told by the request that made it. */
