@@ -170,3 +170,21 @@ test('what no edge or store can do says so', async () => {
   await expect(mine.call(ROUTES.listSnapshots, {})).rejects.toEqual(refused('unsupported'));
   await expect(mine.call(ROUTES.listLayers, {})).rejects.toEqual(refused('unsupported'));
 });
+
+test('a key that is revoked ends the streams that it has opened, and no others', async () => {
+  const body = { name: 'follower', scopes: ['sandboxes:read' as const] };
+  const { key, secret } = await mine.call(ROUTES.createKey, { body });
+  const authorization = `Bearer ${secret}`;
+  const stays = await mine.fetch('/v1/events');
+  const events = await mine.fetch('/v1/events', { headers: { authorization } });
+  await mine.call(ROUTES.revokeKey, { params: { keyId: key.id } });
+  const read = async ({ body: stream }: Response) => {
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) void chunk;
+    return 'ended';
+  };
+  expect(await read(events).catch(() => 'ended')).toBe('ended');
+  const open = read(stays).catch(() => 'ended');
+  const later = new Promise((resolve) => setTimeout(() => resolve('open'), 500));
+  expect(await Promise.race([open, later])).toBe('open');
+  await stays.body?.cancel().catch(() => undefined);
+});

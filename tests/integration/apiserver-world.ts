@@ -110,7 +110,7 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
         listen: { host: '127.0.0.1', port: 0 },
         edges: edges.map(({ id, address }) => ({ edgeId: id, shardId: SHARD, address })),
         ticketKey: { id: TICKET_KEY, privateKey: keys.privateKey },
-        ...{ platformProject: PLATFORM, version: '0.1.0' },
+        ...{ platformProject: PLATFORM, version: '0.1.0', recheckMs: 200 },
         ...(limits === undefined ? {} : { limits }),
       }),
     ),

@@ -2,7 +2,7 @@
 import { type Iam, openIam } from '@dsec/iam';
 import type { LayerStore } from '@dsec/layers';
 import { ROUTES, type Route } from '@dsec/protocol';
-import type { Clock, ProjectId, Random } from '@dsec/std';
+import { type Clock, type ProjectId, type Random, SECOND_MS } from '@dsec/std';
 import type { Store } from '@dsec/store';
 import { createHttpServer, type HttpServerLimits, type ListenAddress } from '@dsec/transport';
 import { createWatcher, type Watcher } from '@dsec/watcher';
@@ -40,6 +40,8 @@ export interface ApiserverOptions {
   readonly platformProject: ProjectId;
   /** How often each edge is asked what has changed. */
   readonly watchEveryMs?: number;
+  /** How often the keys of open streams and WebSockets are looked at again. */
+  readonly recheckMs?: number;
   /** Of DSec. */
   readonly version: string;
   readonly log: ApiserverLog;
@@ -59,6 +61,7 @@ export interface Apiserver {
   close(patienceMs?: number): Promise<void>;
 }
 
+const RECHECK_MS = 5 * SECOND_MS;
 const API_ROUTES = { ...ROUTES, getDocs: DOCS_ROUTE } as const;
 
 /** What everything else stands on. */
@@ -87,7 +90,7 @@ export async function startApiserver(options: ApiserverOptions): Promise<Apiserv
       ...{ listen, routes: API_ROUTES, isForwarded },
       handlers: handlersOf(options, core),
       forward: createForward({ fleet, clock, random }),
-      ...{ authorize, admit: authorize },
+      ...{ authorize, admit: authorize, recheckMs: options.recheckMs ?? RECHECK_MS },
       ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
       onFault: (error, requestId) =>

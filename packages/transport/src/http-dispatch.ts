@@ -49,7 +49,7 @@ export async function dispatch<Principal>(
   const query = parseQuery(route, new URLSearchParams(facts.target.split('?').slice(1).join('?')));
   const principal = await authorize(facts);
   const input = { params: facts.params, query, body: bodyOf(route, request) };
-  const call = callOf(facts, principal, parts.lifetimes.begin(reply.raw, route));
+  const call = callOf(facts, principal, parts.lifetimes.begin(reply.raw, facts));
   parts.records.letIn(request, call);
   if (route.reply.kind !== 'socket') {
     return sendAnswer(reply, route, await handler(input, call));

@@ -22,7 +22,7 @@ export async function passOn<Principal>(
   if (route.body.kind === 'none' && hasBody(request.raw)) {
     throw new DsecError('invalid-argument', 'this operation takes no body');
   }
-  const call = callOf(facts, principal, parts.lifetimes.begin(reply.raw, route));
+  const call = callOf(facts, principal, parts.lifetimes.begin(reply.raw, facts));
   parts.records.letIn(request, call);
   let hasBegun = false;
   const exchange: Exchange = {

@@ -36,6 +36,11 @@ export interface HttpServerOptions<Table extends RouteTable, Principal> {
    * the server hold theirs. Default: all are let on to `authorize`.
    */
   readonly admit?: Authorizer<unknown>;
+  /**
+   * How often `authorize` is asked again for streams and WebSockets that are under way, so that a right that
+   * is taken away ends them too. Default: never.
+   */
+  readonly recheckMs?: number;
   /** Values of the Host header that are answered, with or without a port. Default: the names of loopback. */
   readonly allowedHosts?: readonly string[];
   /** Origins whose pages may call. Default: none. */
@@ -73,6 +78,9 @@ export async function createHttpServer<Table extends RouteTable, Principal>(
     limits.webSocket,
   );
   let isClosing = false;
+  const { recheckMs, authorize } = options;
+  const rechecks =
+    recheckMs === undefined ? undefined : every(recheckMs, () => lifetimes.recheck(authorize));
   const records = createCallRecords(options.onAnswered);
   addHooks(app, options, limits, records, () => isClosing);
   registerRoutes(app, options, limits, { lifetimes, upgrades, records });
@@ -83,6 +91,7 @@ export async function createHttpServer<Table extends RouteTable, Principal>(
     address,
     async close(patienceMs = 10 * SECOND_MS) {
       isClosing = true;
+      clearInterval(rechecks);
       const error = new DsecError('unavailable', 'the server is closing');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const sweep = setInterval(closeUnused, 50);
@@ -99,6 +108,18 @@ export async function createHttpServer<Table extends RouteTable, Principal>(
       await app.close();
     },
   };
+}
+
+/** One after the other, however long each takes. */
+function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
+  let isBusy = false;
+  return setInterval(() => {
+    if (isBusy) return;
+    isBusy = true;
+    void work().finally(() => {
+      isBusy = false;
+    });
+  }, ms).unref();
 }
 
 function createApp(limits: HttpServerLimits, serverFactory: () => Server) {

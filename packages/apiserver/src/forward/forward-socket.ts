@@ -28,6 +28,8 @@ export async function forwardSocket(
     },
     { clock, random, signal, mayRepeat: true },
   );
+  const onEnd = () => opened.socket.destroy();
+  signal.addEventListener('abort', onEnd, { once: true });
   try {
     const { socket, head } = exchange.take();
     socket.write(opened.answer);
@@ -35,6 +37,7 @@ export async function forwardSocket(
     if (head.length > 0) opened.socket.write(head);
     await joinConnections(socket, opened.socket);
   } finally {
+    signal.removeEventListener('abort', onEnd);
     opened.socket.destroy();
   }
 }
