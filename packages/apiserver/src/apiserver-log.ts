@@ -6,11 +6,19 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type ApiserverLog = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
 
-/** Lines of JSON on standard error, written before the call returns, so that a crash loses none. */
-export function createApiserverLog(level: LogLevel): Logger {
+/** Of lines that could not be written yet; further ones are dropped. */
+const WAITING_BYTES_MAX = 256 * 1024;
+
+/**
+ * Lines of JSON on standard error, written before the call returns, so that a crash loses none. Where they
+ * cannot be written, as on a full disk, they are kept for a while and then lost: never a reason to end.
+ */
+export function createApiserverLog(level: LogLevel, fd = 2): Logger {
+  const file = pino.destination({ fd, sync: true, maxLength: WAITING_BYTES_MAX });
+  file.on('error', () => undefined);
   return pino(
     { level, base: { part: 'apiserver' }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ fd: 2, sync: true }),
+    file,
   );
 }
 
