@@ -67,25 +67,6 @@ describe('HTTP server', () => {
     ]);
   });
 
-  it('asks who comes in before it reads a body', async () => {
-    const admit = async () => {
-      throw new DsecError('unauthenticated', 'no key');
-    };
-    const quick = { admit, limits: { lingerMs: 50 } };
-    const { baseUrl } = await startServer({ echo: async () => ({ text: '' }), show }, quick);
-    const { port } = new URL(baseUrl);
-    // The bodies never come.
-    const head = 'host: localhost\r\ncontent-type: application/json\r\ncontent-length: 99';
-    for (const [path, status] of [
-      ['/v1/things/abc/echo', 401],
-      ['/v1/nothing', 404],
-    ]) {
-      const sent = `POST ${path} HTTP/1.1\r\n${head}\r\n\r\n{`;
-      expect(await exchange(Number(port), sent)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    }
-    expect((await ask(baseUrl, '/v1/things/abc')).status).toBe(200);
-  });
-
   it.each<[string, string, Parameters<typeof ask>[2], number, string]>([
     ['a parameter outside the grammar', '/v1/things/ABC', {}, 400, 'invalid-argument'],
     ['an encoded slash in a parameter', '/v1/things/..%2f', {}, 400, 'invalid-argument'],
