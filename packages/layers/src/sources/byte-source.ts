@@ -55,6 +55,16 @@ export async function copyBytes(
   }
 }
 
+/**
+ * Reads on to the end of the input, at most `FILL_BYTES_MAX`, and drops what comes: the padding of a last
+ * record, whose writer would otherwise meet a pipe that nobody reads.
+ */
+export async function drain(source: ByteSource): Promise<void> {
+  for (let left = FILL_BYTES_MAX; left > 0 && (await source.fill(1)) > 0; ) {
+    left -= source.take(source.buffered).length;
+  }
+}
+
 export interface FileRange {
   readonly fd: number;
   /** First byte and the one after the last. */

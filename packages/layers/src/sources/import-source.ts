@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, statSync } from 'node:fs';
 import type { LayerBuilder } from '@dsec/erofs';
 import { openAt } from '@dsec/linux';
 import { asDsecError, type Digest } from '@dsec/std';
+import { type ByteSource, drain } from './byte-source.ts';
 import { openInput } from './compression.ts';
 import { type DirectoryOptions, importDirectory } from './directory.ts';
 import type { ImageMetadata } from './image-documents.ts';
@@ -128,12 +129,22 @@ async function importTarSource(
     const input = await openInput(fd, context);
     try {
       await importTar(input.source, builder, context);
+      if (!stat.isFile()) await drainQuietly(input.source, context.pace);
     } finally {
       await input.source.close();
     }
   } finally {
     // The descriptor of a pipe belongs to the stream that reads it.
     if (!stat.isFIFO() && !stat.isSocket()) closeSync(fd);
+  }
+}
+
+/** What follows the end of an archive is not looked at, so it cannot be wrong either. */
+async function drainQuietly(source: ByteSource, { signal }: Pace): Promise<void> {
+  try {
+    await drain(source);
+  } catch (thrown) {
+    if (signal?.aborted) throw thrown;
   }
 }
 

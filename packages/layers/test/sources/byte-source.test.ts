@@ -7,6 +7,7 @@ import {
   copyBytes,
   createChunkSource,
   createFileSource,
+  drain,
   FILL_BYTES_MAX,
   readExactly,
 } from '../../src/sources/byte-source.ts';
@@ -126,4 +127,17 @@ it('stops what feeds it when it is closed', async () => {
   expect(source.take(25).length).toBe(25);
   await source.close();
   expect(stopped).toBe(true);
+});
+
+describe('drain', () => {
+  it('takes what is left, to a bound', async () => {
+    const few = createChunkSource(chunksOf(bytes.subarray(0, 20_000)), createPace());
+    await few.fill(1);
+    await drain(few);
+    expect([few.position, few.buffered]).toEqual([20_000, 0]);
+    const many = createChunkSource(chunksOf(bytes), createPace());
+    await drain(many);
+    expect(many.position).toBeGreaterThanOrEqual(FILL_BYTES_MAX);
+    expect(many.position).toBeLessThan(bytes.length);
+  });
 });
