@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,13 @@ from faces import AsyncFace, SyncFace
 from fake_server import KEY, FakeServer
 from libdsec._core import retry
 from shapes import SANDBOX, sandbox
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Removes the directory in which pytest keeps those of the last runs."""
+    yield
+    shutil.rmtree(tmp_path_factory.getbasetemp().parent, ignore_errors=True)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ it('shows a check as mark, name and finding, with what to do below', () => {
   expect(text).toContain('  ✓ cgroup.kill                          cgroup.kill\n');
   expect(text).toContain(
     '  ◐ limit.kernel.pid_max                 32768, less than 1048576\n' +
-      '      for: 64 sandboxes of 512 processes fill the default of 32768\n' +
+      '      for: processes of all sandboxes together: they get 80 % of what the host can have\n' +
       '      fix: `sysctl -w kernel.pid_max=1048576`, and in /etc/sysctl.d/ to keep it\n',
   );
   expect(text).toMatch(/ {2}✗ vm\.kvm /);
