@@ -65,7 +65,8 @@ export async function detectSource(
   { limits = IMPORT_LIMITS_DEFAULT, signal }: DetectOptions = {},
 ): Promise<SourceKind> {
   const context = { limits, pace: createPace({ signal }) };
-  if (statSync(path).isDirectory()) {
+  const stat = statSync(path);
+  if (stat.isDirectory()) {
     const files = openImageDirectory(path);
     try {
       // A `manifest.json` alone says little: many projects have one.
@@ -74,6 +75,8 @@ export async function detectSource(
       files.close();
     }
   }
+  // A writer that waits at a FIFO would take this look for its reader.
+  if (stat.isFIFO()) return 'tar';
   const fd = openAt(path, { flags: constants.O_RDONLY | constants.O_NONBLOCK });
   try {
     if (!fstatSync(fd).isFile()) return 'tar';
