@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { asDsecError, DsecError } from '@dsec/std';
 import { CommanderError } from 'commander';
 import { buildProgram } from './command-line/program.ts';
+import { UsageError } from './command-line/usage-error.ts';
 import { printError, settleReaderGone } from './output.ts';
 
 const program = buildProgram('0.1.0');
@@ -32,7 +33,7 @@ function report(thrown: unknown): number {
     return 2;
   }
   const error = asDsecError(thrown);
-  printError(error, json);
+  printError(error, json, error instanceof UsageError ? error.hint : undefined);
   if (error.code === 'internal' && process.env.DSEC_DEBUG === '1') console.error(error);
   return error.exitCode;
 }

@@ -53,15 +53,15 @@ const NO_BORDER = {
 
 /**
  * Writes an error for people on stderr: code, message, what to do. Or, with `json`, its wire form
- * on stdout.
+ * on stdout. `hint` takes the place of what the table of errors says to do.
  */
-export function printError(error: DsecError, json: boolean): void {
+export function printError(error: DsecError, json: boolean, hint = error.remedy): void {
   if (json) {
     printJson({ error: toErrorBody(error) });
     return;
   }
   process.stderr.write(`dsec: ${error.code}: ${escapeForTerminal(error.message)}\n`);
-  process.stderr.write(`      ${error.remedy}\n`);
+  process.stderr.write(`      ${hint}\n`);
 }
 
 /** One line for people on stderr about something that did not stop the command. */

@@ -3,10 +3,12 @@ import { resolveStatePaths } from '../config.ts';
 import type { CommandRow } from './command-row.ts';
 import { GLOBAL_OPTIONS } from './global-options.ts';
 import type { Flags, Invocation } from './invocation.ts';
+import { passCommandThrough } from './pass-through.ts';
 import { COMMANDS, GROUPS } from './rows.ts';
 import { resolveSettings } from './settings.ts';
 import { SETTINGS, type SettingKey, type SettingRow } from './settings-table.ts';
 import type { OptionRow } from './table.ts';
+import { helpHint, withHint } from './usage-error.ts';
 
 /** The parser of the whole command line. Nothing has been read or loaded yet. */
 export function buildProgram(version: string): Command {
@@ -30,6 +32,7 @@ function addGroup(program: Command, name: string): Command {
   const group = program
     .command(name)
     .description(GROUPS[name] ?? '')
+    .showHelpAfterError(`(${helpHint(name)})`)
     .enablePositionalOptions();
   for (const option of GLOBAL_OPTIONS) addOption(group, option);
   return group;
@@ -40,12 +43,22 @@ function addCommand(parent: Command, name: string, row: CommandRow, version: str
   for (const { syntax, about } of row.arguments ?? []) command.argument(syntax, about);
   const options = [...(row.options ?? []), ...GLOBAL_OPTIONS];
   for (const option of options) addOption(command, option);
-  if (row.passThrough === true) command.passThroughOptions();
+  if (row.passThrough === true) passCommandThrough(command, ownCountOf(row));
+  command.showHelpAfterError(`(${helpHint(row.name)})`);
   command.addHelpText('after', helpAfter(row));
   command.action(async () => {
     const { run } = await row.load();
-    await run(invocationOf(command, row, version));
+    try {
+      await run(invocationOf(command, row, version));
+    } catch (thrown) {
+      throw withHint(thrown, row.name);
+    }
   });
+}
+
+/** Arguments that are not the command to pass through. */
+function ownCountOf(row: CommandRow): number {
+  return (row.arguments ?? []).filter(({ syntax }) => !syntax.includes('...')).length;
 }
 
 function addOption(command: Command, option: OptionRow): void {
@@ -73,11 +86,8 @@ function invocationOf(command: Command, row: CommandRow, version: string): Invoc
     if (setting !== undefined && typeof value === 'string') options[setting] = value;
   }
   const settings = resolveSettings({ options, environment: process.env });
-  const args = [...command.args];
-  const ownCount = (row.arguments ?? []).filter(({ syntax }) => !syntax.includes('...')).length;
-  if (row.passThrough === true && args[ownCount] === '--') args.splice(ownCount, 1);
   return {
-    ...{ args, flags, settings, version, table: COMMANDS },
+    ...{ args: [...command.args], flags, settings, version, table: COMMANDS },
     json: flags.json === true,
     paths: resolveStatePaths(settings.state?.value),
   };

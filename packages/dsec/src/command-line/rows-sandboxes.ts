@@ -63,8 +63,10 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
     name: 'exec',
     summary: 'run a command in a sandbox that is there',
     details:
-      'Standard input is passed on, but never waited for. The first Ctrl-C is for the command; a second ' +
-      'one leaves it running. The exit code is that of the command, or 128 and the signal that ended it.',
+      'Options and the sandbox stand before --, the command behind it; -- may be left out when no option ' +
+      'stands behind the sandbox. Standard input is passed on, but never waited for. The first Ctrl-C is for ' +
+      'the command; a second one leaves it running. The exit code is that of the command, or 128 and the ' +
+      'signal that ended it.',
     arguments: [SANDBOX, COMMAND],
     passThrough: true,
     options: [
@@ -116,6 +118,9 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
   {
     name: 'logs',
     summary: 'print what a command wrote, by default the last one',
+    details:
+      'Of a command that could not be started, its error. With --json the record of the command: how it ' +
+      'ended and how much it wrote, not what.',
     arguments: [SANDBOX, { syntax: '[command]', about: 'the id of a command' }],
     options: [
       { flags: '-f, --follow', about: 'go on until it ends' },

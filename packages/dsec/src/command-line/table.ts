@@ -31,7 +31,7 @@ export interface CommandShape {
   readonly summary: string;
   readonly arguments?: readonly ArgumentRow[];
   readonly options?: readonly OptionRow[];
-  /** What follows the first argument belongs to somebody else, options included. */
+  /** The last argument is a command of somebody else, options included: see `pass-through.ts`. */
   readonly passThrough?: true;
   /** Whole lines as they are typed, without `dsec `. */
   readonly examples: readonly string[];
