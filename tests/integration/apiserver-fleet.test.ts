@@ -112,6 +112,24 @@ test('keys give no more than their maker has, are seen by their project, and end
   expect(JSON.stringify(listed)).not.toContain(made.secret);
 });
 
+test('with a key, the keys that were made with it end', async () => {
+  const makeAs = async (secret: string) => {
+    const answer = await mine.fetch('/v1/keys', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'next', scopes: ['keys'] }),
+    });
+    return (await answer.json()) as { key: Key; secret: string };
+  };
+  const first = await makeAs(mine.key);
+  const third = await makeAs((await makeAs(first.secret)).secret);
+  const statusOf = async ({ secret }: { secret: string }) =>
+    (await mine.fetch('/v1/keys', { headers: { authorization: `Bearer ${secret}` } })).status;
+  expect(await statusOf(third)).toBe(200);
+  await mine.call(ROUTES.revokeKey, { params: { keyId: first.key.id } });
+  expect(await Promise.all([first, third].map(statusOf))).toEqual([401, 401]);
+});
+
 test('whoever operates nodes makes keys of other projects, but none of the platform', async () => {
   const body = { name: 'other', scopes: ['exec' as const], project: 'third', principal: 'bot' };
   const made = await mine.call(ROUTES.createKey, { body });

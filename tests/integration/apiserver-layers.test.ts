@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLayerStore } from '@dsec/layers';
+import { createLayerStore, parseLayerRef, tagLayer } from '@dsec/layers';
 import { type Layer, type LayerImportEvent, ROUTES } from '@dsec/protocol';
+import type { Digest } from '@dsec/std';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, type Fleet, openFleet } from './apiserver-world.ts';
 
@@ -105,4 +106,41 @@ test('names are given, resolved, listed page by page and taken away', async () =
   expect((await resolve('base/tagged:latest')).ref).toBe('base/tagged:1.2.0');
   const query = { kind: 'toolkit' as const };
   expect((await caller.call(ROUTES.listLayerRefs, { query })).refs).toEqual([]);
+});
+
+test('a name is taken away by the project that made it, and by operators', async () => {
+  const { layerId } = layer;
+  const scopes = ['layers:read', 'layers:write'] as const;
+  const mine = await fleet.callerOf('mine', { scopes });
+  const theirs = await fleet.callerOf('theirs', { scopes });
+  const operator = await fleet.callerOf('ops', { scopes: ['layers:write', 'node'] });
+  const paramsOf = (version: string) => ({
+    params: { kind: 'base' as const, name: 'own', version },
+  });
+  const make = (caller: Caller, version: string) =>
+    caller.call(ROUTES.createLayerRef, { ...paramsOf(version), body: { layerId } });
+  const remove = (caller: Caller, version: string) =>
+    caller.call(ROUTES.removeLayerRef, paramsOf(version));
+  const refused = { code: 'permission-denied', details: { scope: 'node' } };
+
+  for (const version of ['1.0.0', '2.0.0']) await make(mine, version);
+  // What is there already is as it was asked, and does not change hands.
+  await make(theirs, '1.0.0');
+  await expect(remove(theirs, '1.0.0')).rejects.toMatchObject(refused);
+  await remove(mine, '1.0.0');
+  await remove(operator, '2.0.0');
+  await remove(theirs, '2.0.0');
+  await make(theirs, '2.0.0');
+  await expect(remove(mine, '2.0.0')).rejects.toMatchObject(refused);
+  // Made by an import.
+  await expect(
+    theirs.call(ROUTES.removeLayerRef, {
+      params: { kind: 'base', name: 'one', version: '1.1.0' },
+    }),
+  ).rejects.toMatchObject(refused);
+  // Not made through the API.
+  await tagLayer({ root: store }, parseLayerRef('base/own:3.0.0'), layerId as Digest);
+  await make(mine, '3.0.0');
+  await expect(remove(mine, '3.0.0')).rejects.toMatchObject(refused);
+  await remove(operator, '3.0.0');
 });

@@ -17,7 +17,7 @@ import { createEdgeLink, type EdgeAddress } from './fleet/edge-link.ts';
 import { createFleet, type Fleet } from './fleet/fleet.ts';
 import type { TicketKey } from './fleet/ticket-signer.ts';
 import { createForward } from './forward/forward.ts';
-import { readHealth } from './health.ts';
+import { createHealth } from './health.ts';
 import { buildDocsPage, DOCS_ROUTE } from './http/docs-page.ts';
 import { createEnvironmentHandlers } from './http/environment-handlers.ts';
 import { createJobHandlers } from './http/job-handlers.ts';
@@ -28,6 +28,7 @@ import { createPlatformHandlers } from './http/platform-handlers.ts';
 import { createSandboxHandlers } from './http/sandbox-handlers.ts';
 import { createJobs } from './jobs/jobs.ts';
 import { createEnvironments } from './layers/environments.ts';
+import { createRefOwners } from './layers/ref-owners.ts';
 
 export interface ApiserverOptions {
   readonly listen: ListenAddress;
@@ -154,10 +155,12 @@ function handlersOf(options: ApiserverOptions, core: Core) {
     ...createJobHandlers(createJobs(fleet, watcher)),
     ...createKeyHandlers({ iam, keys, quota, clock, random, platformProject }),
     ...createEnvironmentHandlers(environments),
-    ...(layers === undefined ? createMissingLayerHandlers() : createLayerHandlers(layers)),
+    ...(layers === undefined
+      ? createMissingLayerHandlers()
+      : createLayerHandlers(layers, createRefOwners(keys))),
     ...createPlatformHandlers({
       ...{ version, fleet, watcher, events, metrics },
-      health: () => readHealth(keys, watcher),
+      health: createHealth({ keys, watcher, clock, random }),
     }),
     getDocs: async () => docs,
   };

@@ -15,7 +15,7 @@ import {
 } from '@dsec/std';
 import type { KeyEntry, KeyStore, Store } from '@dsec/store';
 import type { Identity } from './identity.ts';
-import { decodeRecord, encodeRecord, type KeyRecord, shownKey } from './key-record.ts';
+import { decodeRecord, encodeRecord, type KeyRecord, MAKERS_MAX, shownKey } from './key-record.ts';
 import { hashOfSecret, keyIdOfHash, newSecret, SECRET } from './secret.ts';
 
 export interface IamOptions {
@@ -30,6 +30,8 @@ export interface CreateKeyRequest {
   readonly principal: PrincipalId;
   readonly scopes: readonly OperationClass[];
   readonly lifetimeMs?: number | undefined;
+  /** Whose key makes it. Absent: that of a server, which nothing takes away but its own revocation. */
+  readonly maker?: Pick<Identity, 'keyId' | 'makers'> | undefined;
   /** Of `newSecret`; a caller that must be able to repeat itself chooses it first. */
   readonly secret?: string | undefined;
 }
@@ -38,9 +40,13 @@ export interface Iam {
   /**
    * Whose the header `Authorization: Bearer dsec_…` is. What is missing, malformed, wrong, expired or
    * revoked is the same `unauthenticated`, after the same read of the store; so a revocation holds at once.
+   * A key does not outlast the keys that it comes of: it is refused when one of them would be.
    */
   authenticate(header: string | undefined): Promise<Identity>;
-  /** A key and its secret, which is told this once. */
+  /**
+   * A key and its secret, which is told this once. `permission-denied` when its maker has too many makers
+   * itself.
+   */
   create(request: CreateKeyRequest): Promise<{ readonly key: Key; readonly secret: string }>;
   /** `not-found` also for a key of another project, unless `project` is absent. */
   find(id: string, project?: ProjectId): Promise<Key>;
@@ -50,7 +56,7 @@ export interface Iam {
     readonly after?: string | undefined;
     readonly limit: number;
   }): Promise<{ readonly keys: readonly Key[]; readonly next: string | undefined }>;
-  /** Invalid at once. One that is revoked already is fine. `not-found` as `find`. */
+  /** Invalid at once, and so is every key that comes of it. One that is revoked already is fine. `not-found` as `find`. */
   revoke(id: string, project?: ProjectId): Promise<void>;
 }
 
@@ -75,20 +81,23 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
       const entry = await keys.get(keyOf(keyIdOfHash(hash)));
       const record = SECRET.test(secret) ? validRecord(entry, hash, clock.wallMs()) : undefined;
       if (entry === undefined || record === undefined) throw refusal();
+      const { id, project, principal, scopes, expiresAtMs, makers } = record;
+      if (!(await areValid(keys, makers, clock))) throw refusal();
       uses.note(entry, record);
-      const { id, project, principal, scopes, expiresAtMs } = record;
       return {
         ...{ keyId: id, scopes },
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+        ...(makers === undefined ? {} : { makers }),
         ...{ project: project as ProjectId, principal: principal as PrincipalId },
       };
     },
-    async create({ lifetimeMs, secret = newSecret(random), ...request }) {
+    async create({ lifetimeMs, secret = newSecret(random), maker, ...request }) {
       const hash = hashOfSecret(secret);
       const createdAtMs = clock.wallMs();
       const record: KeyRecord = {
         ...{ format: 1, id: keyIdOfHash(hash), hash, createdAtMs },
         ...{ ...request, scopes: [...request.scopes] },
+        ...(maker === undefined ? {} : { makers: makersOf(maker) }),
         ...(lifetimeMs === undefined ? {} : { expiresAtMs: createdAtMs + lifetimeMs }),
       };
       const ttl = lifetimeMs === undefined ? {} : { ttlMs: lifetimeMs + KEPT_MS };
@@ -156,6 +165,29 @@ function refusal(): DsecError {
   return new DsecError('unauthenticated', 'the request carries no valid API key');
 }
 
+function makersOf({ keyId, makers = [] }: Pick<Identity, 'keyId' | 'makers'>): string[] {
+  if (makers.length < MAKERS_MAX) return [keyId, ...makers];
+  throw new DsecError(
+    'permission-denied',
+    `this key is the ${MAKERS_MAX}th that one made after the other: make it with an earlier one`,
+    { details: { limit: 'makers', max: MAKERS_MAX } },
+  );
+}
+
+/** One that is gone was revoked or has expired. */
+async function areValid(
+  keys: KeyStore,
+  makers: readonly string[] = [],
+  clock: Clock,
+): Promise<boolean> {
+  const entries = await Promise.all(makers.map((id) => keys.get(keyOf(id))));
+  const nowMs = clock.wallMs();
+  return entries.every((entry) => entry !== undefined && holds(decodeRecord(entry.value), nowMs));
+}
+
+const holds = ({ expiresAtMs, revokedAtMs }: KeyRecord, nowMs: number): boolean =>
+  revokedAtMs === undefined && (expiresAtMs === undefined || nowMs < expiresAtMs);
+
 function validRecord(
   entry: KeyEntry | undefined,
   hash: string,
@@ -164,8 +196,7 @@ function validRecord(
   if (entry === undefined) return undefined;
   const record = decodeRecord(entry.value);
   const isSame = timingSafeEqual(Buffer.from(record.hash, 'hex'), Buffer.from(hash, 'hex'));
-  const hasEnded = record.expiresAtMs !== undefined && record.expiresAtMs <= nowMs;
-  return isSame && !hasEnded && record.revokedAtMs === undefined ? record : undefined;
+  return isSame && holds(record, nowMs) ? record : undefined;
 }
 
 /** When keys were last used: written seldom, by nobody who waits, and never over a change. */

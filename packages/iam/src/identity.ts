@@ -13,4 +13,6 @@ export interface Identity extends KeyStamp {
   readonly keyId: string;
   /** Absent: the key does not expire. */
   readonly expiresAtMs?: number | undefined;
+  /** The keys that its key comes of, the nearest first. Absent: nobody made it. */
+  readonly makers?: readonly string[] | undefined;
 }

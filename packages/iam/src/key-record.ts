@@ -3,6 +3,9 @@ import { isValid, type Key, names, OPERATION_CLASSES, OperationClass } from '@ds
 import { DsecError } from '@dsec/std';
 import Type, { type Static } from 'typebox';
 
+/** How far from its first key a key may be. Each maker is a read of the store for each request. */
+export const MAKERS_MAX = 8;
+
 const hash = Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 });
 
 export const KeyRecord = names.record('KeyRecord', {
@@ -17,6 +20,8 @@ export const KeyRecord = names.record('KeyRecord', {
   createdAtMs: names.instantMs(),
   expiresAtMs: Type.Optional(names.instantMs()),
   revokedAtMs: Type.Optional(names.instantMs()),
+  /** The key that made this one, the one that made that, and so on. A key holds while all of them do. */
+  makers: Type.Optional(names.listOfMax(names.keyId, MAKERS_MAX)),
   lastUsedAtMs: Type.Optional(names.instantMs()),
 });
 export type KeyRecord = Static<typeof KeyRecord>;
@@ -37,7 +42,12 @@ export function decodeRecord(value: Uint8Array): KeyRecord {
   throw new DsecError('data-loss', 'the record of an API key is damaged');
 }
 
-/** Without its hash. */
-export function shownKey({ format: _format, hash: _hash, ...key }: KeyRecord): Key {
+/** Without its hash and its makers. */
+export function shownKey({
+  format: _format,
+  hash: _hash,
+  makers: _makers,
+  ...key
+}: KeyRecord): Key {
   return key;
 }

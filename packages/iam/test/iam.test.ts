@@ -90,3 +90,42 @@ test('notes when a key was last used, seldom, and never over a revocation', asyn
   await new Promise((resolve) => setImmediate(resolve));
   expect((await iam.find(key.id)).revokedAtMs).toBeDefined();
 });
+
+test('a key holds while the keys that it comes of do', async () => {
+  const { iam, clock } = open();
+  const makeWith = async (secret: string) =>
+    iam.create({ name: 'k', ...owner, maker: await iam.authenticate(`Bearer ${secret}`) });
+  const first = await iam.create({ name: 'first', ...owner });
+  const second = await makeWith(first.secret);
+  const third = await makeWith(second.secret);
+  const sibling = await makeWith(first.secret);
+  const { makers } = await iam.authenticate(`Bearer ${third.secret}`);
+  expect(makers).toEqual([second.key.id, first.key.id]);
+  expect(third.key).not.toHaveProperty('makers');
+  const isIn = ({ secret }: { secret: string }) =>
+    iam.authenticate(`Bearer ${secret}`).then(
+      () => true,
+      (thrown) => {
+        expect(thrown).toEqual(refusal);
+        return false;
+      },
+    );
+  await iam.revoke(second.key.id);
+  expect(await Promise.all([first, second, third, sibling].map(isIn))).toEqual([
+    ...[true, false, false, true],
+  ]);
+  // Also when nothing is known of a maker any more.
+  clock.advance(31 * 24 * 3_600_000);
+  expect(await Promise.all([third, sibling].map(isIn))).toEqual([false, true]);
+  await iam.revoke(first.key.id);
+  expect(await isIn(sibling)).toBe(false);
+});
+
+test('a key makes others only so many times over', async () => {
+  const { iam } = open();
+  let { secret } = await iam.create({ name: 'first', ...owner });
+  const make = async () =>
+    iam.create({ name: 'k', ...owner, maker: await iam.authenticate(`Bearer ${secret}`) });
+  for (let depth = 0; depth < 8; depth += 1) ({ secret } = await make());
+  await expect(make()).rejects.toMatchObject({ code: 'permission-denied', details: { max: 8 } });
+});

@@ -95,6 +95,7 @@ function settleKey(
     ...{ name, scopes: [...new Set(scopes)], project: wanted },
     lifetimeMs: settleLifetime(lifetimeMs, identity, clock),
     principal: (principal ?? identity.principal) as PrincipalId,
+    maker: identity,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Identity } from '@dsec/iam';
 import {
   compareLayerRefs,
   findRef,
@@ -17,8 +18,10 @@ import type { ReplyOf, RouteOf } from '@dsec/protocol';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
 import { createLayerImports } from '../layers/layer-import.ts';
 import { layerOf, layerRefOf } from '../layers/layer-shapes.ts';
+import type { RefOwners } from '../layers/ref-owners.ts';
 import { formatCursor, LIMIT_DEFAULT, mapBounded, parseCursor } from '../paging.ts';
 import type { ApiHandlers } from './handlers.ts';
+import { identityOf } from './key-authorizer.ts';
 
 type LayerOperation =
   | 'importLayer'
@@ -39,11 +42,18 @@ const LAYER_ID = /^sha256:[0-9a-f]{64}$/;
 const REF = /^[a-z]+\/[a-z0-9._-]+:[0-9a-z.-]+$/;
 
 /** Layers of the store that this apiserver can reach. */
-export function createLayerHandlers(store: LayerStore): Pick<ApiHandlers, LayerOperation> {
-  const imports = createLayerImports(store);
+export function createLayerHandlers(
+  store: LayerStore,
+  owners: RefOwners,
+): Pick<ApiHandlers, LayerOperation> {
+  const imports = createLayerImports(store, owners);
   let verifications = 0;
   return {
-    importLayer: async ({ query, body }, call) => imports.run(query, body, call.signal),
+    importLayer: async ({ query, body }, call) =>
+      imports.run(query, body, {
+        signal: call.signal,
+        project: identityOf(call.principal).project,
+      }),
     async listLayers({ query: { limit = LIMIT_DEFAULT, cursor } }) {
       const after = cursor === undefined ? '' : parseCursor(cursor, LAYER_ID);
       const ids = (await listLayerIds(store)).filter((id) => id > after);
@@ -77,18 +87,44 @@ export function createLayerHandlers(store: LayerStore): Pick<ApiHandlers, LayerO
     },
     listLayerRefs: ({ query }) => listRefPage(store, query),
     resolveLayerRef: async ({ query }) => layerRefOf(await resolveRef(store, query.selector)),
-    createLayerRef: async ({ params, body }) =>
-      layerRefOf(await tagLayer(store, refOf(params), body.layerId as Digest)),
-    async removeLayerRef({ params }) {
-      try {
-        await removeRef(store, refOf(params));
-      } catch (thrown) {
-        // Gone already: as it was asked.
-        if (asDsecError(thrown).code !== 'not-found') throw thrown;
-      }
+    async createLayerRef({ params, body }, call) {
+      const { project } = identityOf(call.principal);
+      const ref = refOf(params);
+      const before = await findRef(store, ref);
+      const record = await tagLayer(store, ref, body.layerId as Digest);
+      if (before === undefined) await owners.note(record, project);
+      return layerRefOf(record);
+    },
+    async removeLayerRef({ params }, call) {
+      await removeOwnRef(store, owners, refOf(params), identityOf(call.principal));
       return undefined;
     },
   };
+}
+
+/** Names are everybody's, and whoever may take one away is who made it; or who operates the platform. */
+async function removeOwnRef(
+  store: LayerStore,
+  owners: RefOwners,
+  ref: LayerRef,
+  { project, scopes }: Identity,
+): Promise<void> {
+  try {
+    const record = await findRef(store, ref);
+    if (record === undefined) return;
+    if (!scopes.includes('node') && (await owners.projectOf(record)) !== project) {
+      throw new DsecError(
+        'permission-denied',
+        `${record.ref} was not made by this project: ask whoever made it, or use a key with scope node`,
+        { details: { scope: 'node' } },
+      );
+    }
+    await removeRef(store, ref);
+    await owners.forget(record);
+  } catch (thrown) {
+    // Gone already: as it was asked.
+    if (asDsecError(thrown).code !== 'not-found') throw thrown;
+  }
 }
 
 /** The same when there is no store: what it would need says why it cannot. */

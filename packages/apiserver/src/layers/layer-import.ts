@@ -4,16 +4,25 @@ import { EventEmitter, once } from 'node:events';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  findRef,
   type ImportSource,
   importLayer,
   type LayerProgress,
   type LayerStore,
   parseLayerRef,
+  type RefRecord,
   readManifest,
 } from '@dsec/layers';
 import type { LayerImportEvent, QueryOf, RouteOf } from '@dsec/protocol';
 import { asDsecError, DsecError, toErrorBody } from '@dsec/std';
 import { layerOf } from './layer-shapes.ts';
+import type { RefOwners } from './ref-owners.ts';
+
+export interface ImportCall {
+  readonly signal: AbortSignal;
+  /** Whose the new name is. */
+  readonly project: string;
+}
 
 export interface LayerImports {
   /**
@@ -24,17 +33,17 @@ export interface LayerImports {
   run(
     query: QueryOf<RouteOf<'importLayer'>>,
     body: AsyncIterable<Uint8Array>,
-    signal: AbortSignal,
+    call: ImportCall,
   ): AsyncIterable<LayerImportEvent>;
 }
 
 /** Each has a process that works hard. */
 const IMPORTS_MAX = 4;
 
-export function createLayerImports(store: LayerStore): LayerImports {
+export function createLayerImports(store: LayerStore, owners: RefOwners): LayerImports {
   let running = 0;
   return {
-    async *run(query, body, signal) {
+    async *run(query, body, { signal, project }) {
       const { ref } = query;
       if (ref === undefined) {
         throw new DsecError('invalid-argument', 'ref: name the new layer', {
@@ -51,7 +60,11 @@ export function createLayerImports(store: LayerStore): LayerImports {
       });
       try {
         await receive(file, body);
-        yield* importFile(store, ref, sourceOf(query.format, file), signal);
+        const before = await findRef(store, parseLayerRef(ref));
+        const onNamed = async (record: RefRecord) => {
+          if (before === undefined) await owners.note(record, project);
+        };
+        yield* importFile(store, ref, sourceOf(query.format, file), { signal, onNamed });
       } finally {
         running -= 1;
         await file.close();
@@ -91,7 +104,10 @@ async function* importFile(
   store: LayerStore,
   text: string,
   source: ImportSource,
-  signal: AbortSignal,
+  {
+    signal,
+    onNamed,
+  }: { readonly signal: AbortSignal; readonly onNamed: (record: RefRecord) => Promise<void> },
 ): AsyncGenerator<LayerImportEvent> {
   const ref = parseLayerRef(text);
   const news = new EventEmitter();
@@ -105,6 +121,7 @@ async function* importFile(
     },
   })
     .then(async ({ record }) => {
+      await onNamed(record);
       const layer = layerOf(await readManifest(store, record.layerId));
       outcome = { entries: layer.entries, contentBytes: layer.contentBytes, layer };
     })
