@@ -18,7 +18,7 @@ export interface Guard {
   readonly targetBytesMax: number;
 }
 
-/** Throws `permission-denied` or `invalid-argument` for a request that must not be looked at further. */
+/** Throws for a request that must not be looked at further; `unauthenticated` when it says twice who calls. */
 export function checkRequest(request: IncomingMessage, guard: Guard): void {
   const { url = '', headers } = request;
   if (!url.startsWith('/')) {
@@ -31,12 +31,21 @@ export function checkRequest(request: IncomingMessage, guard: Guard): void {
     throw new DsecError('too-large', `a request has at most ${guard.headersMax} headers`);
   }
   checkHost(request, guard.allowedHosts);
+  if (countOf(request, 'authorization') > 1) {
+    // Whoever stands in front may have looked at another one than we would.
+    throw new DsecError('unauthenticated', 'a request has at most one Authorization header');
+  }
   checkOrigin(headers.origin, headers['sec-fetch-site'], guard.allowedOrigins);
 }
 
+/** How often a header was sent: those of some names Node tells only once. */
+function countOf({ rawHeaders }: IncomingMessage, header: string): number {
+  const isIt = (text: string, index: number) => index % 2 === 0 && text.toLowerCase() === header;
+  return rawHeaders.filter(isIt).length;
+}
+
 function checkHost(request: IncomingMessage, allowed: ReadonlySet<string>): void {
-  const names = request.rawHeaders.filter((_, index) => index % 2 === 0);
-  const hosts = names.filter((name) => name.toLowerCase() === 'host').length;
+  const hosts = countOf(request, 'host');
   const host = request.headers.host?.toLowerCase() ?? '';
   if (hosts === 1 && (allowed.has(host) || allowed.has(host.replace(/:\d{1,5}$/, '')))) return;
   throw new DsecError('permission-denied', 'this server does not answer for the host asked for');

@@ -168,6 +168,8 @@ function addHooks<Table extends RouteTable, Principal>(
     if (isClosing()) {
       throw new DsecError('unavailable', 'the server is closing', { details: { begun: false } });
     }
+    // What clients say of a body that they do not send says nothing.
+    if (!hasBody(request.raw)) delete request.headers['content-type'];
     watchStalls(request.raw, reply.raw, limits, isStream(request));
   });
   app.addHook('preParsing', async (request) => {

@@ -5,6 +5,35 @@ afterEach(stopAll);
 
 const show: TestHandlers['show'] = async ({ params }) => ({ text: params.id });
 
+it('lets nobody say twice who calls', async () => {
+  const { port } = await startServer({ show });
+  const get = (headers: string) =>
+    exchange(
+      port,
+      `GET /v1/things/abc HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\n${headers}\r\n`,
+    );
+  expect(await get('Authorization: Bearer a\r\n')).toMatch(/^HTTP\/1.1 200/);
+  const twice = await get('Authorization: Bearer a\r\nauthorization: Bearer a\r\n');
+  expect(twice).toMatch(/^HTTP\/1.1 401.*"code":"unauthenticated"/s);
+});
+
+it('does not mind a type of a body that is not sent', async () => {
+  const { port } = await startServer({
+    poke: async () => 'poked',
+    echo: async () => ({ text: '' }),
+  });
+  const post = (operation: string, headers: string) =>
+    exchange(
+      port,
+      `POST /v1/things/abc/${operation} HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\n${headers}\r\n`,
+    );
+  const json = 'Content-Type: application/json\r\n';
+  for (const headers of [json, `${json}Content-Length: 0\r\n`, 'Content-Type: text/plain\r\n']) {
+    expect(await post('poke', headers), headers).toMatch(/^HTTP\/1.1 200.*poked/s);
+    expect(await post('echo', headers), headers).toMatch(/^HTTP\/1.1 400.*"invalid-argument"/s);
+  }
+});
+
 it('answers only for its own hosts and to pages of allowed origins', async () => {
   const { port } = await startServer(
     { show, socket: async () => {} },
