@@ -70,6 +70,15 @@ describe('startPart', () => {
     expect(await part.ready).toEqual({ ready: true });
   });
 
+  it('says at once that an edge id is that of another state directory, and how to choose one', async () => {
+    const notices: string[] = [];
+    const message =
+      'launcher did not start: it ended: edge id of another state root, choose another';
+    const body = JSON.stringify({ error: { code: 'unavailable', message } });
+    await expect(start(`echo '${body}'; exit 14`, notices).ready).rejects.toThrow('--edge-id');
+    expect(notices).toEqual([]);
+  });
+
   it('tells it to end with its standard input, which ends with us', async () => {
     const part = start('echo \'{"ready":true}\'; test "$DSEC_END_WITH_STDIN" = 1; exec cat');
     await part.ready;

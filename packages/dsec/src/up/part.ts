@@ -54,7 +54,7 @@ export function startPart(options: PartOptions): Part {
         wasReady = true;
         onReady(ready);
       }
-      const failure = await run.ended;
+      const failure = explained(await run.ended);
       if (stopping.signal.aborted) return;
       const isEarly = clock.monotonicMs() - begunMs < FIRST_START_MS;
       if (!wasReady && !(isEarly && PASSING.includes(failure.code))) throw failure;
@@ -83,6 +83,20 @@ export function startPart(options: PartOptions): Part {
       await settled.finally(() => clearTimeout(timer));
     },
   };
+}
+
+/** The launcher's word for it; nothing makes it pass but another id. */
+const FOREIGN_EDGE_ID = 'edge id of another state root';
+
+function explained(failure: DsecError): DsecError {
+  // The last of its words: those before are of earlier attempts.
+  if (failure.message.split('; ').at(-1)?.includes(FOREIGN_EDGE_ID) !== true) return failure;
+  return new DsecError(
+    'invalid-argument',
+    'sandboxes of another state directory run under this edge id on this machine: choose another ' +
+      'with --edge-id, or end that dsec up and its sandboxes',
+    { cause: failure, details: { field: 'edge-id' } },
+  );
 }
 
 interface Run {
