@@ -1,11 +1,19 @@
+import type { Command } from '@dsec/libdsec';
 import type { Exec, Sandbox } from '@dsec/protocol';
+import { DsecError } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
 import { exitCodeOf } from '../src/client/exit-code.ts';
-import { showAge, showOrigin, showState, showTime } from '../src/client/table-values.ts';
+import {
+  sandboxJson,
+  showAge,
+  showOrigin,
+  showState,
+  showTime,
+} from '../src/client/table-values.ts';
 
 const exit = { coreDumped: false, timedOut: false, oomKilled: false, trusted: true };
-const exec = (rest: Partial<Exec>) =>
-  ({ id: 'ex-aaaaaaaaaaaaaaaa', state: 'exited', ...rest }) as Exec;
+const exec = (info: Partial<Exec>, error?: DsecError) =>
+  ({ id: 'ex-aaaaaaaaaaaaaaaa', info: { state: 'exited', ...info }, error }) as Command;
 
 describe('exitCodeOf', () => {
   it('is the code, or 128 and the signal', () => {
@@ -14,11 +22,8 @@ describe('exitCodeOf', () => {
   });
 
   it('is an error where there was no end, or nobody knows it', () => {
-    const error = { code: 'command-not-found', message: 'no such program' } as Exec['error'];
-    const failed = exec({ state: 'failed', ...(error === undefined ? {} : { error }) });
-    expect(() => exitCodeOf(failed)).toThrow(
-      expect.objectContaining({ code: 'command-not-found', message: 'no such program' }),
-    );
+    const error = new DsecError('command-not-found', 'no such program');
+    expect(() => exitCodeOf(exec({ state: 'failed' }, error))).toThrow(error);
     const unknown = expect.objectContaining({ code: 'agent-lost' });
     expect(() => exitCodeOf(exec({ state: 'unknown' }))).toThrow(unknown);
   });
@@ -35,6 +40,15 @@ describe('what tables show', () => {
     const layers = ['base/a:1.0.0', 'workspace/b:1.0.0'];
     expect(showOrigin(sandbox({ spec: { layers } }))).toBe('base/a:1.0.0 +1');
     expect(showOrigin(sandbox({}))).toBe('-');
+  });
+
+  it('programs get times to the microsecond', () => {
+    const timings = { allocatedMs: 10.827999997884035, readyMs: 16.7 };
+    const shown = sandboxJson(sandbox({ timings }));
+    expect(shown).toMatchObject({
+      state: 'running',
+      timings: { allocatedMs: 10.828, readyMs: 16.7 },
+    });
   });
 
   it('of time', () => {

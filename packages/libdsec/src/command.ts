@@ -1,10 +1,12 @@
 import { type Exec, type ExecSpec, ROUTES } from '@dsec/protocol';
+import { type Asked, askedOfExec } from './asked.ts';
 import { type FollowOptions, followCommand, type OutputChunk } from './attachment.ts';
 import { bytesOf } from './byte-input.ts';
+import type { DsecError } from './errors.ts';
 import type { ExecResult } from './exec-result.ts';
 import { type ExecPlace, type OutputName, readOutput, resultOf } from './output.ts';
 import { startWait } from './patience.ts';
-import { RESULT_BYTES_MAX, ran, waitForEnd } from './run-command.ts';
+import { failureOf, hasEnded, RESULT_BYTES_MAX, ran, waitForEnd } from './run-command.ts';
 import type { CallSettings, Server } from './server.ts';
 import { createStdin, type Stdin } from './stdin.ts';
 
@@ -13,11 +15,13 @@ export class Command {
   readonly #server: Server;
   readonly #place: ExecPlace;
   readonly #stdin: Stdin;
+  readonly #asked: Asked | undefined;
   #info: Exec;
 
   /** As `Sandbox.start`, `command` and `commands` make it. */
-  constructor(server: Server, info: Exec, stdinOffset?: number) {
+  constructor(server: Server, info: Exec, stdinOffset?: number, asked?: Asked) {
     this.#server = server;
+    this.#asked = asked;
     this.#info = info;
     this.#place = { sandboxId: info.sandbox, execId: info.id };
     this.#stdin = createStdin(server, this.#place, stdinOffset);
@@ -30,6 +34,11 @@ export class Command {
   /** As it was when last heard of: see `refresh`. */
   get info(): Exec {
     return this.#info;
+  }
+
+  /** Why it never ran, or nobody knows how it ended: what `wait` throws. As `info`, of that moment. */
+  get error(): DsecError | undefined {
+    return hasEnded(this.#info) ? failureOf(this.#info, this.#asked) : undefined;
   }
 
   async refresh(options: CallSettings = {}): Promise<this> {
@@ -67,7 +76,14 @@ export class Command {
     const { timeout, maxOutputBytes = RESULT_BYTES_MAX, signal } = options;
     const wait = startWait(timeout, `the command ${this.id} has not ended`);
     this.#info = await waitForEnd(this.#server, this.#place, undefined, wait, signal);
-    return resultOf(this.#server, this.#place, ran(this.#info), {}, maxOutputBytes, signal);
+    return resultOf(
+      this.#server,
+      this.#place,
+      ran(this.#info, this.#asked),
+      {},
+      maxOutputBytes,
+      signal,
+    );
   }
 
   /** Resolves when the sandbox has taken the bytes. Throws `state-conflict` when the command has ended. */
@@ -115,5 +131,5 @@ export async function startCommand(
 ): Promise<Command> {
   const input = { params: { sandboxId }, body: spec };
   const { exec } = await server.call(ROUTES.startExec, input, { signal });
-  return new Command(server, exec, 0);
+  return new Command(server, exec, 0, askedOfExec(spec, exec));
 }

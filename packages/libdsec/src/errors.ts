@@ -4,6 +4,7 @@ import {
   type DsecErrorOptions as CodedErrorOptions,
   type ErrorCode,
 } from '@dsec/std';
+import { type Asked, messageFor } from './asked.ts';
 import type { ExecResult } from './exec-result.ts';
 
 export interface DsecErrorOptions extends CodedErrorOptions {
@@ -113,9 +114,11 @@ function failureOf({ exitCode, signal, timedOut, oomKilled, stderr }: ExecResult
   return `the command ${how}${why}${last === '' ? '' : `: ${last}`}`;
 }
 
-/** Anything thrown, as the class of its code. */
-export function clientErrorOf(thrown: unknown, requestId?: string): DsecError {
+/** Anything thrown, as the class of its code, its message with what was asked for. */
+export function clientErrorOf(thrown: unknown, requestId?: string, asked: Asked = {}): DsecError {
   if (thrown instanceof DsecError) return thrown;
-  const { code, message, details, cause } = asDsecError(thrown);
+  const error = asDsecError(thrown);
+  const { code, details, cause } = error;
+  const message = messageFor(error, asked);
   return new ERROR_CLASSES[code](code, message, { details, cause: cause ?? thrown, requestId });
 }

@@ -1,6 +1,13 @@
 import { type Exec, type ExecSpec, ROUTES } from '@dsec/protocol';
 import { DAY_MS, fromErrorBody, MIB } from '@dsec/std';
-import { AgentLostError, CommandFailed, clientErrorOf, StateConflictError } from './errors.ts';
+import { type Asked, askedOfExec } from './asked.ts';
+import {
+  AgentLostError,
+  CommandFailed,
+  clientErrorOf,
+  type DsecError,
+  StateConflictError,
+} from './errors.ts';
 import type { ExecResult } from './exec-result.ts';
 import { type ExecPlace, resultOf } from './output.ts';
 import { present } from './pages.ts';
@@ -35,7 +42,8 @@ export async function runCommand(
     ? waitForEnd(server, place, started.exec, startWait(undefined, ''), signal)
     : feed(server, place, started.exec, stdin, signal));
   const { outputBytesMax = RESULT_BYTES_MAX } = spec;
-  const result = await resultOf(server, place, ran(exec), started, outputBytesMax, signal);
+  const ended = ran(exec, askedOfExec(spec, exec));
+  const result = await resultOf(server, place, ended, started, outputBytesMax, signal);
   if (check && !result.ok) throw new CommandFailed(result);
   return result;
 }
@@ -87,14 +95,22 @@ export async function waitForEnd(
   return exec;
 }
 
-function hasEnded({ state }: Exec): boolean {
+/** One way or another. */
+export function hasEnded({ state }: Exec): boolean {
   return state === 'exited' || state === 'failed' || state === 'unknown';
 }
 
 /** A command that ran to an end that is known; of another one, why not. */
-export function ran(exec: Exec): Exec {
-  if (exec.state === 'exited') return exec;
-  if (exec.error !== undefined) throw clientErrorOf(fromErrorBody(exec.error));
-  const { id } = exec;
-  throw new AgentLostError('agent-lost', `how the command ${id} ended is not known`);
+export function ran(exec: Exec, asked?: Asked): Exec {
+  const error = failureOf(exec, asked);
+  if (error !== undefined) throw error;
+  return exec;
+}
+
+/** Why a command that has ended has no result. */
+export function failureOf(exec: Exec, asked: Asked = {}): DsecError | undefined {
+  if (exec.state === 'exited') return undefined;
+  const known = { program: exec.command, ...asked };
+  if (exec.error !== undefined) return clientErrorOf(fromErrorBody(exec.error), undefined, known);
+  return new AgentLostError('agent-lost', `how the command ${exec.id} ended is not known`);
 }

@@ -12,6 +12,7 @@ import {
   type RetryPolicy,
   type WebSocketChannel,
 } from '@dsec/transport/client';
+import { askedOf } from './asked.ts';
 import { CancelledError, clientErrorOf, InvalidArgumentError } from './errors.ts';
 
 export interface CallSettings {
@@ -82,7 +83,7 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
         hasAnswered = true;
         return withClientErrors(route, reply, requestId);
       } catch (thrown) {
-        throw clientErrorOf(thrown, requestId);
+        throw clientErrorOf(thrown, requestId, askedOf(input));
       }
     },
     async connect(route, params, query, { signal, timeoutMs: deadlineMs = timeoutMs } = {}) {
@@ -100,7 +101,7 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
         void channel.closed.then(() => channels.delete(channel));
         return channel;
       } catch (thrown) {
-        throw clientErrorOf(thrown, requestId);
+        throw clientErrorOf(thrown, requestId, askedOf({ params }));
       }
     },
     async close() {

@@ -45,7 +45,7 @@ export async function attend(command: Command, options: AttendOptions): Promise<
     if (input !== undefined) undo.push(() => input.stop());
     const written = passOutput(command, signal);
     await (input === undefined ? written : Promise.race([written, input.failed]));
-    return exitCodeOf(command.info);
+    return exitCodeOf(command);
   } catch (thrown) {
     // The client's own word for it would be a bare `cancelled`.
     throw signal.aborted ? signal.reason : thrown;

@@ -1,4 +1,4 @@
-/** What tables show of records. */
+/** What is shown of records. */
 import type { Sandbox as SandboxInfo } from '@dsec/protocol';
 import { formatDuration } from '@dsec/std';
 
@@ -22,4 +22,15 @@ export function showOrigin({ spec, layers }: SandboxInfo): string {
 /** `running`, or `failed (oom)`. */
 export function showState({ state, endReason }: SandboxInfo): string {
   return endReason === undefined || endReason === 'stopped' ? state : `${state} (${endReason})`;
+}
+
+const US_PER_MS = 1000;
+
+/** Its record for programs: times to the microsecond, as no clock here is better. */
+export function sandboxJson(info: SandboxInfo): SandboxInfo {
+  const timings = Object.entries(info.timings).map(([name, ms]) => [
+    name,
+    typeof ms === 'number' ? Math.round(ms * US_PER_MS) / US_PER_MS : ms,
+  ]);
+  return { ...info, timings: Object.fromEntries(timings) };
 }

@@ -16,6 +16,8 @@ export async function run({ args, flags, json, settings }: Invocation): Promise<
       execId === undefined ? await lastCommand(sandbox) : await sandbox.command(execId);
     if (json) return printJson(command.info);
     await withInterrupt((signal) => passLogs(command, flags.follow === true, signal));
+    // One that never ran has written nothing.
+    if (command.error !== undefined) throw command.error;
   });
 }
 

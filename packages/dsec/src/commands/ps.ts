@@ -8,7 +8,7 @@ import {
 } from '@dsec/std';
 import { withClient } from '../client/connect.ts';
 import { parseCount, parsePairs } from '../client/quantities.ts';
-import { showAge, showOrigin, showState } from '../client/table-values.ts';
+import { sandboxJson, showAge, showOrigin, showState } from '../client/table-values.ts';
 import { type Flags, type Invocation, listFlag, textFlag } from '../command-line/invocation.ts';
 import { printJson, printLines, renderTable } from '../output.ts';
 
@@ -28,7 +28,7 @@ export async function run({ flags, json, settings }: Invocation): Promise<void> 
   await withClient(settings, async (client) => {
     const found: SandboxInfo[] = [];
     for await (const { info } of client.list(filter)) found.push(info);
-    if (json) return printJson({ sandboxes: found });
+    if (json) return printJson({ sandboxes: found.map(sandboxJson) });
     if (flags.quiet === true) return printLines(found.map(({ id }) => id));
     process.stdout.write(`${renderTable(HEAD, found.map(rowOf))}\n`);
   });

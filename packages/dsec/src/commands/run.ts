@@ -14,6 +14,7 @@ import { parseCount } from '../client/quantities.ts';
 import { printResult } from '../client/result.ts';
 import { runMany } from '../client/run-many.ts';
 import { createOptionsOf } from '../client/sandbox-options.ts';
+import { sandboxJson } from '../client/table-values.ts';
 import { requireTerminal } from '../client/terminal.ts';
 import { type Flags, type Invocation, textFlag } from '../command-line/invocation.ts';
 import { onReaderGone, printJson, printWarning } from '../output.ts';
@@ -84,6 +85,6 @@ async function runIn(
 }
 
 function printKept({ id, info }: Sandbox, json: boolean): void {
-  if (json) printJson(info);
+  if (json) printJson(sandboxJson(info));
   else process.stdout.write(`${id}\n`);
 }

@@ -1,7 +1,7 @@
 import type { Exec, Sandbox as SandboxInfo } from '@dsec/protocol';
 import { formatBytes, formatDuration } from '@dsec/std';
 import { withClient } from '../client/connect.ts';
-import { showState, showTime } from '../client/table-values.ts';
+import { sandboxJson, showState, showTime } from '../client/table-values.ts';
 import type { Invocation } from '../command-line/invocation.ts';
 import { printJson, renderTable } from '../output.ts';
 
@@ -12,7 +12,7 @@ const SHOWN_LENGTH = 60;
 export async function run({ args: [id = ''], json, settings }: Invocation): Promise<void> {
   await withClient(settings, async (client) => {
     const sandbox = await client.get(id);
-    if (json) return printJson(sandbox.info);
+    if (json) return printJson(sandboxJson(sandbox.info));
     const commands: Exec[] = [];
     for await (const { info } of sandbox.commands()) {
       commands.push(info);
@@ -55,7 +55,10 @@ function usageRows(usage: NonNullable<SandboxInfo['usage']>): string[][] {
   return [
     ['memory', `${formatBytes(memoryBytes)}, at most ${formatBytes(memoryPeakBytes)}`],
     ['disk', `${formatBytes(diskBytes)} in ${inodes} inodes`],
-    ['processor', `${formatDuration(cpuUs / 1000)} used by ${pids} processes`],
+    [
+      'processor',
+      `${formatDuration(cpuUs / 1000)} used by ${pids} ${pids === 1 ? 'process' : 'processes'}`,
+    ],
   ];
 }
 

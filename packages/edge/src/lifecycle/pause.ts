@@ -110,7 +110,7 @@ async function restore(
 /** Why an operation that needs a running sandbox cannot be done. */
 export function notRunning(sandbox: LiveSandbox): DsecError {
   const { state, endReason } = sandbox;
-  const why = endReason === undefined ? state : `${state} (${endReason})`;
+  const why = endReason === undefined || endReason === state ? state : `${state} (${endReason})`;
   return new DsecError('state-conflict', `the sandbox is ${why}`, {
     details: { state, ...(endReason === undefined ? {} : { endReason }) },
   });
