@@ -10,7 +10,7 @@ import pytest
 
 from fake_server import Exchange, FakeServer, HangUp, Socket, give, hang_up, refuse
 from libdsec import CommandFailed, OutputChunk, Timeout, errors
-from shapes import ATTACH, EXEC, EXEC_PATH, EXECS, command, exit_with, started, totals
+from shapes import ATTACH, BOX_PATH, EXEC, EXEC_PATH, EXECS, command, exit_with, started, totals
 
 OUTPUT = f"{EXEC_PATH}/output"
 STDIN = f"{EXEC_PATH}/stdin"
@@ -109,6 +109,26 @@ def test_a_command_that_is_checked(box: Any, server: FakeServer) -> None:
     late = started("", exit=exit_with(0, timedOut=True))
     server.on("POST", EXECS, give(late, 201))
     assert box.exec("x").timed_out and not box.exec("x").ok
+
+
+def test_what_was_asked_for_is_named(box: Any, server: FakeServer) -> None:
+    base = {"retryable": False, "remedy": "", "details": {"errno": 2}}
+    said = {**base, "code": "command-not-found", "message": "command: No such file or directory"}
+    server.on("POST", EXECS, give({"exec": command("failed", error=said)}, 201))
+    with pytest.raises(errors.CommandNotFoundError, match="^nonesuch: No such file"):
+        box.exec(["nonesuch", "x"])
+    said = {**base, "code": "not-found", "message": "working directory: No such file or directory"}
+    server.on("POST", EXECS, give({"exec": command("failed", error=said)}, 201))
+    with pytest.raises(errors.NotFoundError, match="^working directory /away: No such file"):
+        box.exec("x", cwd="/away")
+    said = {**base, "code": "not-found", "message": "no such user or group: No such process"}
+    server.on("POST", EXECS, give({"exec": command("failed", error=said)}, 201))
+    with pytest.raises(errors.NotFoundError, match=r"^no such user or group: b\\u\{1b\} \("):
+        box.exec("x", user="b\x1b")
+    said = {**base, "message": "stat: No such file or directory"}
+    server.on("GET", f"{BOX_PATH}/files/stat", refuse("not-found", 404, **said))
+    with pytest.raises(errors.NotFoundError, match="^/nope: stat: No such file"):
+        box.files.stat("/nope")
 
 
 def test_a_command_without_a_result(box: Any, server: FakeServer) -> None:

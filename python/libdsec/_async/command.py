@@ -11,6 +11,7 @@ from libdsec import models_gen as models
 from libdsec import routes_gen as routes
 from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
+from libdsec._core.asked import Asked
 from libdsec._core.attach import OutputAttachment, OutputChunk
 from libdsec._core.request import Request, Value, build_request
 from libdsec._core.result import (
@@ -48,10 +49,15 @@ class AsyncCommand:
     info: models.Exec
 
     def __init__(
-        self, transport: AsyncTransport, info: models.Exec, stdin_offset: int | None = 0
+        self,
+        transport: AsyncTransport,
+        info: models.Exec,
+        stdin_offset: int | None = 0,
+        asked: Asked | None = None,
     ) -> None:
         self._transport = transport
         self._stdin_offset = stdin_offset
+        self._asked = asked or Asked(program=info.command)
         self.info = info
 
     @property
@@ -199,7 +205,7 @@ class AsyncCommand:
             inline: models.OutputChunk | None = getattr(started, stream, None)
             data = whole_output(totals, inline, limit)
             output.append(await self._kept(stream, limit) if data is None else data)
-        return result_of(self.info, output[0], output[1], limit)
+        return result_of(self.info, output[0], output[1], limit, self._asked)
 
     async def _kept(self, stream: OutputStream, limit: int) -> bytes:
         """Both ends of what is kept. A process that was left behind may write, which moves the second one."""
@@ -253,7 +259,7 @@ async def start_command(
     request = build_request(routes.START_EXEC, {"sandboxId": sandbox}, body=spec, key=key)
     wait = (spec.wait_ms or 0) / 1000
     started = await transport.call(models.ExecStarted, request, wait=wait)
-    return AsyncCommand(transport, started.exec), started
+    return AsyncCommand(transport, started.exec, asked=request.asked), started
 
 
 async def run_command(

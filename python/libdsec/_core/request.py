@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel
 
+from libdsec._core.asked import Asked, asked_of
 from libdsec._core.route import Route
 
 Value = str | int | bool | Sequence[str] | None
@@ -16,12 +18,16 @@ Value = str | int | bool | Sequence[str] | None
 
 @dataclass(frozen=True)
 class Request:
-    """`content`: its JSON body, if it has one. Bodies of other kinds are given when it is sent."""
+    """`content`: its JSON body, if it has one. Bodies of other kinds are given when it is sent.
+
+    `asked`: what it is about, for its errors.
+    """
 
     route: Route
     target: str
     headers: Mapping[str, str]
     content: bytes | None = None
+    asked: Asked = Asked()
 
     def with_bytes(self, content: bytes) -> Request:
         """The same with a body that is not JSON."""
@@ -50,10 +56,13 @@ def build_request(
     if route.effect == "keyed":
         headers["idempotency-key"] = key or new_key()
     content = None
+    fields: dict[str, Any] = {}
     if body is not None:
+        fields = body.model_dump(by_alias=True, exclude_none=True)
         content = body.model_dump_json(by_alias=True, exclude_none=True).encode()
         headers["content-type"] = "application/json"
-    return Request(route, _target(route.path, params or {}, query or {}), headers, content)
+    asked = asked_of({**fields, **(query or {}), **(params or {})})
+    return Request(route, _target(route.path, params or {}, query or {}), headers, content, asked)
 
 
 def _target(path: str, params: Mapping[str, str | int], query: Mapping[str, Value]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from libdsec import models_gen as models
+from libdsec._core.asked import Asked, with_names
 from libdsec.errors import AgentLostError, DsecError, error_of_body
 
 SHOWN_BYTES = 2000
@@ -116,11 +117,11 @@ def chunk_bytes(chunk: models.OutputChunk) -> bytes:
     return chunk.text.encode() if chunk.base64 is None else base64.b64decode(chunk.base64)
 
 
-def error_of_exec(exec_: models.Exec) -> DsecError | None:
+def error_of_exec(exec_: models.Exec, asked: Asked) -> DsecError | None:
     """Why a command that has ended has no result."""
     if exec_.state == "failed":
         body = None if exec_.error is None else exec_.error.model_dump(by_alias=True)
-        return error_of_body(body)
+        return with_names(error_of_body(body), asked)
     if exec_.state == "unknown" or exec_.exit is None:
         return AgentLostError(
             f"nobody knows how command {exec_.id} ended: the agent of its sandbox was lost"
@@ -128,9 +129,11 @@ def error_of_exec(exec_: models.Exec) -> DsecError | None:
     return None
 
 
-def result_of(exec_: models.Exec, stdout: bytes, stderr: bytes, limit: int) -> ExecResult:
+def result_of(
+    exec_: models.Exec, stdout: bytes, stderr: bytes, limit: int, asked: Asked
+) -> ExecResult:
     """Raises where the command never ran, or nobody knows how it ended."""
-    error = error_of_exec(exec_)
+    error = error_of_exec(exec_, asked)
     if error is not None:
         raise error
     end = exec_.exit

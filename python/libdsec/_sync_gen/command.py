@@ -13,6 +13,7 @@ from libdsec import models_gen as models
 from libdsec import routes_gen as routes
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
+from libdsec._core.asked import Asked
 from libdsec._core.attach import OutputAttachment, OutputChunk
 from libdsec._core.request import Request, Value, build_request
 from libdsec._core.result import (
@@ -50,10 +51,15 @@ class Command:
     info: models.Exec
 
     def __init__(
-        self, transport: Transport, info: models.Exec, stdin_offset: int | None = 0
+        self,
+        transport: Transport,
+        info: models.Exec,
+        stdin_offset: int | None = 0,
+        asked: Asked | None = None,
     ) -> None:
         self._transport = transport
         self._stdin_offset = stdin_offset
+        self._asked = asked or Asked(program=info.command)
         self.info = info
 
     @property
@@ -201,7 +207,7 @@ class Command:
             inline: models.OutputChunk | None = getattr(started, stream, None)
             data = whole_output(totals, inline, limit)
             output.append(self._kept(stream, limit) if data is None else data)
-        return result_of(self.info, output[0], output[1], limit)
+        return result_of(self.info, output[0], output[1], limit, self._asked)
 
     def _kept(self, stream: OutputStream, limit: int) -> bytes:
         """Both ends of what is kept. A process that was left behind may write, which moves the second one."""
@@ -255,7 +261,7 @@ def start_command(
     request = build_request(routes.START_EXEC, {"sandboxId": sandbox}, body=spec, key=key)
     wait = (spec.wait_ms or 0) / 1000
     started = transport.call(models.ExecStarted, request, wait=wait)
-    return Command(transport, started.exec), started
+    return Command(transport, started.exec, asked=request.asked), started
 
 
 def run_command(

@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosedOK, WebSocketException
 
 from libdsec._core import sync_io
 from libdsec._core.answer import parse_answer
+from libdsec._core.asked import with_names
 from libdsec._core.config import Server
 from libdsec._core.faults import error_of_http, error_of_response, error_of_socket
 from libdsec._core.lines import Lines
@@ -129,7 +130,8 @@ class Transport:
                 if not response.is_success:
                     request_id = response.headers.get("x-request-id")
                     content_told = response.read()
-                    raise error_of_response(response.status_code, content_told, request_id)
+                    error = error_of_response(response.status_code, content_told, request_id)
+                    raise with_names(error, request.asked)
                 yield response
             finally:
                 response.close()
