@@ -74,7 +74,7 @@ describe('pause', () => {
     const { core, entry } = await opened();
     await core.lifecycle.stop(entry, context());
     await expect(core.sandboxes.requireRunning(entry.id)).rejects.toMatchObject({
-      code: 'state-conflict',
+      ...{ code: 'state-conflict', message: 'the sandbox is stopped' },
       details: { state: 'stopped', endReason: 'stopped' },
     });
     await expect(core.lifecycle.pause(entry, context())).rejects.toMatchObject({
