@@ -71,6 +71,7 @@ test(`${COUNT} idle followers`, async () => {
     headers: { authorization: `Bearer ${server.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ layers: [server.layer] }),
   });
+  expect(reply.status).toBe(201);
   const { id } = (await reply.json()) as { id: string };
   await Promise.all(streams.map(({ heard }) => heard(id)));
 

@@ -22,12 +22,15 @@ export interface AdmissionLimits {
   readonly diskFreePctMin: number;
   readonly cpuPressurePctMax: number;
   readonly memoryPressurePctMax: number;
+  /** Memory pressure counts while less than this part of the host's memory is available. */
+  readonly memoryPressureBelowPct: number;
   readonly ioPressurePctMax: number;
 }
 
 /**
  * Processor time is shared by weight, and a node where some task always waits for it is only busy: its
- * pressure refuses nothing unless the operator wants it.
+ * pressure refuses nothing unless the operator wants it. Waits for memory on a host that has plenty are those
+ * of sandboxes at their own limits, and a bomb in one of them must not close the node to others.
  */
 export const ADMISSION_DEFAULTS: Omit<AdmissionLimits, 'slotsMax'> = {
   pidsPctMax: 80,
@@ -37,6 +40,7 @@ export const ADMISSION_DEFAULTS: Omit<AdmissionLimits, 'slotsMax'> = {
   diskFreePctMin: 10,
   cpuPressurePctMax: 100,
   memoryPressurePctMax: 40,
+  memoryPressureBelowPct: 25,
   ioPressurePctMax: 95,
 };
 
@@ -82,6 +86,8 @@ export function createAdmission(
     const memoryMin = (now.memoryTotalBytes * limits.memoryFreePctMin) / 100;
     const memoryAsked = (starting.size + 1) * limits.memoryPerStartBytes;
     const pidsKept = (held.size + 1) * limits.pidsPerSandbox;
+    const isShort =
+      now.memoryAvailableBytes < (now.memoryTotalBytes * limits.memoryPressureBelowPct) / 100;
     const diskMin = (now.diskTotalBytes * limits.diskFreePctMin) / 100;
     const rows: Refusal[] = [
       { limit: 'slots', used: held.size + 1, max: limits.slotsMax },
@@ -95,7 +101,7 @@ export function createAdmission(
       { limit: 'cpu-pressure', used: now.cpuPressurePct ?? 0, max: limits.cpuPressurePctMax },
       {
         limit: 'memory-pressure',
-        used: now.memoryPressurePct ?? 0,
+        used: isShort ? (now.memoryPressurePct ?? 0) : 0,
         max: limits.memoryPressurePctMax,
       },
       { limit: 'io-pressure', used: now.ioPressurePct ?? 0, max: limits.ioPressurePctMax },

@@ -34,7 +34,12 @@ describe('check', () => {
     [undefined, { diskAvailableBytes: HOST.diskTotalBytes * 0.101 }],
     ['pids', { pidMax: 1000, pidsUsed: 793 }],
     [undefined, { pidMax: 1000, pidsUsed: 792 }],
-    ['memory-pressure', { memoryPressurePct: 41 }],
+    [
+      'memory-pressure',
+      { memoryPressurePct: 41, memoryAvailableBytes: HOST.memoryTotalBytes * 0.24 },
+    ],
+    // Sandboxes at their own limits, on a host that has enough.
+    [undefined, { memoryPressurePct: 90, memoryAvailableBytes: HOST.memoryTotalBytes * 0.26 }],
     ['io-pressure', { ioPressurePct: 96 }],
   ] as const)('refuses by %s: %o', (limit, host) => {
     expect(open(host as Partial<HostSample>).refusal()).toBe(limit);

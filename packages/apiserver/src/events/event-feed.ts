@@ -1,4 +1,5 @@
 /** All events of the fleet in one ring, by one connection to each edge; while somebody follows. */
+import { setMaxListeners } from 'node:events';
 import { ROUTES } from '@dsec/protocol';
 import { asDsecError, type Clock, type DsecError, SECOND_MS } from '@dsec/std';
 import type { EdgeLink } from '../fleet/edge-link.ts';
@@ -9,7 +10,7 @@ import { createEventRing, type EventRing } from './event-ring.ts';
 
 export interface EventFeed {
   readonly ring: EventRing;
-  /** Resolves when every edge has a place in the ring, or could not be reached at once. */
+  /** Resolves when every edge has a place in the ring, or could not be reached for some seconds. */
   readonly ready: Promise<void>;
   close(): void;
 }
@@ -25,10 +26,14 @@ export interface EventFeedOptions {
 /** Some megabytes; a reader that is further behind is told that it has lost something. */
 const EVENTS_KEPT = 16_384;
 const AGAIN_MS_MAX = 2 * SECOND_MS;
+const LISTENERS_MORE = 10;
+/** Longer than an edge that has just started refuses tickets. */
+const FIRST_PATIENCE_MS = 3 * SECOND_MS;
 
 export function openEventFeed(options: EventFeedOptions): EventFeed {
   const ring = createEventRing(EVENTS_KEPT);
   const closing = new AbortController();
+  setMaxListeners(2 * options.fleet.links.length + LISTENERS_MORE, closing.signal);
   const readies = options.fleet.links.map(
     (link) =>
       new Promise<void>((resolve) => {
@@ -58,7 +63,7 @@ async function followEdge(
   for (let waitMs = 50; !signal.aborted; waitMs = Math.min(AGAIN_MS_MAX, waitMs * 2)) {
     try {
       if (cursor === undefined) {
-        cursor = await placeOf(link, holder, signal);
+        cursor = await placeOf(link, holder, signal, isLate ? 0 : FIRST_PATIENCE_MS);
         // Followers are here already: what happened before is unknown to them.
         const lost = { type: 'lost', cursor, atMs: clock.wallMs() } as const;
         if (isLate) ring.append(link.edgeId, lost);
@@ -81,8 +86,13 @@ async function followEdge(
   }
 }
 
-async function placeOf(link: EdgeLink, holder: TicketHolder, signal: AbortSignal): Promise<string> {
+async function placeOf(
+  link: EdgeLink,
+  holder: TicketHolder,
+  signal: AbortSignal,
+  patienceMs: number,
+): Promise<string> {
   const query = { limit: 1 };
-  const options = { holder, signal, patienceMs: 0, deadlineMs: 5 * SECOND_MS };
+  const options = { holder, signal, patienceMs, deadlineMs: 5 * SECOND_MS };
   return (await link.call(ROUTES.getEdgeState, { query }, options)).events;
 }

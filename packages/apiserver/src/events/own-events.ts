@@ -1,4 +1,5 @@
 /** A follower with connections of its own, for one whose place is older than what is kept here. */
+import { setMaxListeners } from 'node:events';
 import type { Event, QueryOf, RouteOf } from '@dsec/protocol';
 import { type Clock, createBoundedQueue, SECOND_MS } from '@dsec/std';
 import type { EdgeLink } from '../fleet/edge-link.ts';
@@ -14,6 +15,7 @@ export interface PlacedEvent {
 
 /** Events that wait for a reader; then the edges do. */
 const WAITING_MAX = 64;
+const LISTENERS_MORE = 10;
 const AGAIN_MS_MAX = 2 * SECOND_MS;
 
 /**
@@ -34,6 +36,8 @@ export async function* followOwn(
   const { holder, clock, quietMs } = options;
   const ended = new AbortController();
   const signal = AbortSignal.any([options.signal, ended.signal]);
+  // One edge waits for its connection, for room or for its next attempt, and we for events.
+  setMaxListeners(2 * links.length + LISTENERS_MORE, signal);
   const queue = createBoundedQueue<readonly [string, Event] | undefined>('events', WAITING_MAX);
   const place = new Map(from);
   const pumps = links.map((link) =>
