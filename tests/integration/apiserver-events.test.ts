@@ -124,3 +124,28 @@ test('filters by sandbox, job and type; a cursor that is none is refused', async
     });
   }
 });
+
+test('many edges are no leak of listeners, for those who follow from now on or from long ago', async () => {
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error) => void warnings.push(name);
+  process.on('warning', onWarning);
+  try {
+    const { callerOf } = await open({ edges: 14, apiservers: 2 });
+    const [caller, elsewhere] = [await callerOf('p'), await callerOf('p', { at: 1 })];
+    const follower = await follow(caller);
+    const made = await Promise.all(Array.from({ length: 28 }, () => createOne(caller)));
+    for (const { id } of made) await follower.until(runs(id));
+    const cursor = String(follower.told[0]?.id);
+    await follower.stop();
+    // At an apiserver that has not read that far.
+    const late = await follow(elsewhere, { cursor });
+    await late.until((told) => told.length >= follower.told.length - 1);
+    await late.stop();
+    await Promise.all(fleet.edges.slice(1).map((edge) => edge.stop()));
+    const other = await follow(elsewhere, { cursor });
+    await other.stop();
+  } finally {
+    process.off('warning', onWarning);
+  }
+  expect(warnings).toEqual([]);
+});

@@ -1,4 +1,5 @@
 import { DsecError } from '@dsec/std';
+import { onAborted } from './abort-listeners.ts';
 
 export interface Deadline {
   /** Aborts with a `DsecError`: `deadline-exceeded` when time is up, `cancelled` when the caller gives up. */
@@ -23,14 +24,14 @@ export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
   const onAbort = () => controller.abort(abortError(caller));
   const timer = setTimeout(onTimeout, Math.min(ms, TIMER_MS_MAX));
   if (caller?.aborted) onAbort();
-  else caller?.addEventListener('abort', onAbort, { once: true });
+  const release = caller === undefined ? undefined : onAborted(caller, onAbort);
   return {
     signal: controller.signal,
     lift: () => clearTimeout(timer),
     leftMs: () => Math.max(0, endMs - performance.now()),
     stop() {
       clearTimeout(timer);
-      caller?.removeEventListener('abort', onAbort);
+      release?.();
     },
   };
 }

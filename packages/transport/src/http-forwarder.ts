@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { DsecError, KIB, SECOND_MS } from '@dsec/std';
 import { type Dispatcher, errors, Pool } from 'undici';
+import { onAborted } from './abort-listeners.ts';
 import { abortError } from './deadline.ts';
 import type { ListenAddress } from './http-listener.ts';
 
@@ -115,8 +116,7 @@ function createReplyHandler(
   let failure: DsecError | undefined;
   let control: Dispatcher.DispatchController | undefined;
   const abort = () => control?.abort(abortError(signal));
-  signal.addEventListener('abort', abort, { once: true });
-  const release = () => signal.removeEventListener('abort', abort);
+  const release = onAborted(signal, abort);
   const attach = (attached: Sink) => {
     if (failure !== undefined) return attached.fail(failure);
     sink = attached;
