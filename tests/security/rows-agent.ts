@@ -39,7 +39,8 @@ export const AGENT_ROWS: readonly Row[] = [
   {
     ...{ id: 2, name: 'agent-signal', expected: 'no signal reaches the agent, and it goes on' },
     async check(world) {
-      expect(countOf(runPlain('signals'), 'received')).toBeGreaterThan(60);
+      // Those of one number that come close together are one.
+      expect(countOf(runPlain('signals'), 'received')).toBeGreaterThan(10);
       await withBox(world, async (box) => {
         await box.start(['/bin/sleep', MINUTES], '');
         await expectUnharmed(box, async () => {
