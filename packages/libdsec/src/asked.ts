@@ -7,6 +7,7 @@ import { type DsecError, escapeForTerminal } from '@dsec/std';
 
 export interface Asked {
   readonly sandbox?: string | undefined;
+  readonly key?: string | undefined;
   /** A path in a sandbox; of a move both. */
   readonly path?: string | undefined;
   readonly program?: string | undefined;
@@ -26,14 +27,14 @@ const SHOWN_LENGTH = 200;
 /** The names in what is sent to a server. */
 export function askedOf(input: Input): Asked {
   const isRecord = typeof input.body === 'object' && input.body?.constructor === Object;
-  const { sandboxId, path, source, target, cwd, user, argv, shell, session } = {
+  const { sandboxId, keyId, path, source, target, cwd, user, argv, shell, session } = {
     ...(isRecord ? input.body : {}),
     ...input.query,
     ...input.params,
   } as Readonly<Record<string, unknown>>;
   const move = typeof source === 'string' && typeof target === 'string' ? [source, target] : [];
   return {
-    ...{ sandbox: textOf(sandboxId), cwd: textOf(cwd), user: textOf(user) },
+    ...{ sandbox: textOf(sandboxId), key: textOf(keyId), cwd: textOf(cwd), user: textOf(user) },
     path: textOf(path) ?? (move.length === 0 ? undefined : move.map(shown).join(' → ')),
     program: programOf(argv, shell, session),
   };
@@ -53,7 +54,7 @@ const textOf = (value: unknown) => (typeof value === 'string' ? value : undefine
 
 /** Its message, with what was asked for; escaped, and no longer than can be read. */
 export function messageFor({ message, details }: DsecError, asked: Asked): string {
-  const { sandbox, path, program, cwd, user } = asked;
+  const { sandbox, key, path, program, cwd, user } = asked;
   const [step = '', ...reason] = message.split(': ');
   const why = reason.join(': ');
   const names = (name: string | undefined): name is string =>
@@ -61,6 +62,8 @@ export function messageFor({ message, details }: DsecError, asked: Asked): strin
   switch (step) {
     case 'there is no such sandbox':
       return names(sandbox) ? `${message}: ${shown(sandbox)}` : message;
+    case 'there is no such key':
+      return names(key) ? `${message}: ${shown(key)}` : message;
     case 'no such user or group':
       return details.errno === undefined
         ? message

@@ -6,7 +6,14 @@ import { clientOf, execInfo, SANDBOX_ID, sandboxInfo, serverOf } from './support
 
 const ENOENT = { details: { errno: 2 } };
 const asked: Asked = {
-  ...{ sandbox: SANDBOX_ID, path: '/nope', program: 'nonesuch', cwd: '/away', user: 'bob' },
+  ...{
+    sandbox: SANDBOX_ID,
+    key: 'ke-x',
+    path: '/nope',
+    program: 'nonesuch',
+    cwd: '/away',
+    user: 'bob',
+  },
 };
 const told = (message: string, names: Asked = asked, options: object = ENOENT) =>
   messageFor(new CodedError('not-found', message, options), names);
@@ -18,6 +25,7 @@ describe('messageFor', () => {
     ['no such user or group: No such file or directory', 'no such user or group: bob'],
     ['read: No such file or directory', '/nope: read: No such file or directory'],
     ['there is no such sandbox', `there is no such sandbox: ${SANDBOX_ID}`],
+    ['there is no such key', 'there is no such key: ke-x'],
     ['mkdir /nope: File exists', 'mkdir /nope: File exists'],
   ])('%s', (message, named) => expect(told(message)).toBe(named));
 

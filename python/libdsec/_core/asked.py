@@ -16,6 +16,7 @@ class Asked:
     """`path`: in a sandbox; of a move both."""
 
     sandbox: Optional[str] = None
+    key: Optional[str] = None
     path: Optional[str] = None
     program: Optional[str] = None
     cwd: Optional[str] = None
@@ -32,6 +33,7 @@ def asked_of(fields: Mapping[str, Any]) -> Asked:
     program = "/bin/sh" if fields.get("shell") and not fields.get("session") else None
     return Asked(
         sandbox=_text(fields.get("sandboxId")),
+        key=_text(fields.get("keyId")),
         path=path,
         program=_text(argv[0]) if argv else program,
         cwd=_text(fields.get("cwd")),
@@ -54,8 +56,8 @@ def _message_for(error: DsecError, asked: Asked) -> str:
     def names(name: str | None) -> str | None:
         return None if not name or name in message else _shown(name)
 
-    if step == "there is no such sandbox":
-        name = names(asked.sandbox)
+    if step in ("there is no such sandbox", "there is no such key"):
+        name = names(asked.key if step.endswith("key") else asked.sandbox)
         return message if name is None else f"{message}: {name}"
     if step == "no such user or group" and by_kernel:
         return step if asked.user is None else f"{step}: {_shown(asked.user)}"

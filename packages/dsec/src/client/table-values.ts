@@ -20,7 +20,7 @@ export function showOrigin({ spec, layers }: SandboxInfo): string {
 }
 
 /** `running`, or `failed (oom)`. */
-export function showState({ state, endReason }: SandboxInfo): string {
+export function showState({ state, endReason }: Pick<SandboxInfo, 'state' | 'endReason'>): string {
   return endReason === undefined || endReason === 'stopped' ? state : `${state} (${endReason})`;
 }
 

@@ -64,9 +64,9 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
     summary: 'run a command in a sandbox that is there',
     details:
       'Options and the sandbox stand before --, the command behind it; -- may be left out when no option ' +
-      'stands behind the sandbox. Standard input is passed on, but never waited for. The first Ctrl-C is for ' +
-      'the command; a second one leaves it running. The exit code is that of the command, or 128 and the ' +
-      'signal that ended it.',
+      'stands behind the sandbox. Standard input is passed on, but never waited for. The first Ctrl-C is ' +
+      'for the command; a second one leaves it running. The exit code is that of the command, or 128 and ' +
+      'the signal that ended it.',
     arguments: [SANDBOX, COMMAND],
     passThrough: true,
     options: [

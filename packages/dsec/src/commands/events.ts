@@ -1,7 +1,7 @@
 import { EVENT_TYPES, type Event } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
 import { withClient } from '../client/connect.ts';
-import { showTime } from '../client/table-values.ts';
+import { showState, showTime } from '../client/table-values.ts';
 import { type Invocation, listFlag, textFlag } from '../command-line/invocation.ts';
 import { printJson, printLines } from '../output.ts';
 import { withInterrupt } from './interrupt.ts';
@@ -36,10 +36,8 @@ export async function run({ flags, json, settings }: Invocation): Promise<void> 
 function lineOf(event: Event): string {
   const head = `${showTime(event.atMs)}  ${event.type}`;
   switch (event.type) {
-    case 'sandbox-state': {
-      const reason = event.endReason === undefined ? '' : ` (${event.endReason})`;
-      return `${head}  ${event.sandbox}  ${event.state}${reason}`;
-    }
+    case 'sandbox-state':
+      return `${head}  ${event.sandbox}  ${showState(event)}`;
     case 'exec-exit': {
       const { exitCode, signal } = event.exit ?? {};
       const end = signal === undefined ? `exit code ${exitCode ?? 'unknown'}` : `signal ${signal}`;

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { DsecError } from '@dsec/std';
 
 /** Runs `work` with a signal that Ctrl-C and SIGTERM abort; a second one ends the process at once. */
 export async function withInterrupt<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -6,7 +7,7 @@ export async function withInterrupt<T>(work: (signal: AbortSignal) => Promise<T>
   // As much work as there is at a time listens to it.
   setMaxListeners(0, controller.signal);
   const abort = () => {
-    controller.abort();
+    controller.abort(new DsecError('cancelled', 'interrupted by a signal'));
     process.removeListener('SIGINT', abort);
     process.removeListener('SIGTERM', abort);
   };
