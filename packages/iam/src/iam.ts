@@ -56,7 +56,10 @@ export interface Iam {
     readonly after?: string | undefined;
     readonly limit: number;
   }): Promise<{ readonly keys: readonly Key[]; readonly next: string | undefined }>;
-  /** Invalid at once, and so is every key that comes of it. One that is revoked already is fine. `not-found` as `find`. */
+  /**
+   * Invalid at once, and so is every key that comes of it. One that is revoked already is fine.
+   * `not-found` as `find`.
+   */
   revoke(id: string, project?: ProjectId): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ export interface Guard {
   readonly targetBytesMax: number;
 }
 
-/** Throws for a request that must not be looked at further; `unauthenticated` when it says twice who calls. */
+/** Throws for a request that must not be looked at further; `unauthenticated` if it says twice who calls. */
 export function checkRequest(request: IncomingMessage, guard: Guard): void {
   const { url = '', headers } = request;
   if (!url.startsWith('/')) {
