@@ -49,7 +49,8 @@ async function stopAll(client: Client, ids: readonly string[], json: boolean): P
     printJson({ stopped, failures: told });
   }
   for (const { sandbox, error } of failures) {
-    const named = new DsecError(error.code, `${sandbox}: ${error.message}`);
+    const isNamed = error.message.includes(sandbox);
+    const named = isNamed ? error : new DsecError(error.code, `${sandbox}: ${error.message}`);
     if (!json) printError(named, false);
     process.exitCode ??= named.exitCode;
   }
