@@ -1,5 +1,6 @@
 // @ts-check
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
 /**
@@ -28,6 +29,9 @@ import { join } from 'node:path';
 const NODE = process.execPath;
 const VITEST = 'node_modules/vitest/vitest.mjs';
 const TSC = 'node_modules/typescript/bin/tsc';
+
+/** Where files wait more than they work, or are alone with what they test. The others share the host. */
+const WORKERS = Math.max(2, availableParallelism() - 1);
 
 /** Inputs for each fuzzer of native/. */
 const NATIVE_FUZZ_RUNS = { short: 100_000, long: 20_000_000 };
@@ -67,7 +71,7 @@ export function suites(long) {
       name: 'unit',
       about: 'every package and tool by itself',
       limitS: 600,
-      steps: [vitest('unit')],
+      steps: [vitest('unit', WORKERS)],
     },
     {
       name: 'native',
@@ -129,7 +133,7 @@ export function suites(long) {
       about: 'a server as users have it, and the SDKs in front of it',
       limitS: 600,
       privateMounts: true,
-      steps: [vitest('e2e')],
+      steps: [vitest('e2e', WORKERS)],
     },
     {
       name: 'security',
@@ -166,8 +170,8 @@ function itself(name, command) {
   return { name, command, counts: 'itself' };
 }
 
-/** @param {string} project @returns {SuiteStep} */
-function vitest(project) {
+/** @param {string} project @param {number} [workers] Files at a time. @returns {SuiteStep} */
+function vitest(project, workers = 1) {
   const command = [
     NODE,
     VITEST,
@@ -177,6 +181,8 @@ function vitest(project) {
     '--reporter',
     './tools/test/vitest-reporter.mjs',
     '--passWithNoTests',
+    '--maxWorkers',
+    String(workers),
   ];
   return { name: project, command, counts: 'vitest' };
 }
