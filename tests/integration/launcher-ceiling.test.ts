@@ -63,7 +63,9 @@ describe.runIf(canMount)('processes of all sandboxes together (needs root)', () 
       () => 'made',
       ({ code }) => code,
     );
-    expect(outcome).toBe(ceiling.version === 1 ? 'made' : 'overloaded');
+    // Version 1 does not count what is moved into a full one, only what is forked there: which comes first
+    // is open.
+    expect(ceiling.version === 1 ? ['made', 'overloaded'] : ['overloaded']).toContain(outcome);
     // The launcher itself is not among them: it can end one when they are full, and then there is room.
     const [first] = boxes;
     await launcher.client.kill(first as (typeof boxes)[0]);
