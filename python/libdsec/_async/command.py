@@ -17,6 +17,7 @@ from libdsec._core.request import Request, Value, build_request
 from libdsec._core.result import (
     ENDED,
     ExecResult,
+    error_of_exec,
     pieces,
     result_of,
     stretches_of,
@@ -68,6 +69,11 @@ class AsyncCommand:
     def has_ended(self) -> bool:
         """By what was last heard; `refresh` asks."""
         return self.info.state in ENDED
+
+    @property
+    def error(self) -> DsecError | None:
+        """Why it never ran, or nobody knows how it ended: what `wait` raises. As `info`, of that moment."""
+        return error_of_exec(self.info, self._asked) if self.has_ended else None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.info.state}>"
