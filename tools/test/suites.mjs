@@ -142,7 +142,12 @@ export function suites(long) {
       privateMounts: true,
       steps: [vitest('security')],
     },
-    { name: 'fuzz', about: 'hostile input, bounded', limitS: 600, steps: [vitest('fuzz')] },
+    {
+      name: 'fuzz',
+      about: 'hostile input, bounded',
+      limitS: 600,
+      steps: [vitest('fuzz', WORKERS)],
+    },
     {
       name: 'chaos',
       about: 'kills and races',
