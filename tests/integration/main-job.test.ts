@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSyn
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 const MAIN_JOB = join(REPOSITORY, 'packages/dsec/dist/main-job.js');
@@ -41,9 +41,10 @@ describe.skipIf(!isRoot || !existsSync(PYTHON))(
   () => {
     const root = mkdtempSync(join(tmpdir(), 'dsec-main-job-'));
     const state = join(root, 'state');
-    afterAll(() => {
-      // The launcher outlives everything, as it should.
-      for (const { pid } of processesOf(state)) process.kill(pid, 'SIGKILL');
+    afterAll(async () => {
+      // The launcher outlives everything, as it should; asked to end, it takes its cgroups along.
+      for (const { pid } of processesOf(state)) process.kill(pid, 'SIGTERM');
+      await vi.waitFor(() => expect(processesOf(state)).toEqual([]), 20_000);
       rmSync(root, { recursive: true, force: true });
     });
 
