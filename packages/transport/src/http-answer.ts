@@ -65,8 +65,8 @@ async function* linesOf(schema: TSchema, items: AsyncIterable<unknown>): AsyncGe
 }
 
 /**
- * Begins with a comment, so that the caller knows that it is connected before anything has happened; what
- * is wrong from the start is an error response instead.
+ * Begins with a comment once the first item is there (`undefined` where nothing has happened yet): who has
+ * read it is told everything from then on. What is wrong from the start is an error response instead.
  */
 function eventStreamOf(
   schema: TSchema,
@@ -75,16 +75,13 @@ function eventStreamOf(
   return streamOf(
     (async function* () {
       const iterator = events[Symbol.asyncIterator]();
-      let next = iterator.next();
       try {
-        await Promise.race([next, new Promise((resolve) => setImmediate(resolve))]);
+        let item = await iterator.next();
         yield ': connected\n\n';
-        for (let item = await next; !item.done; item = await next) {
+        for (; !item.done; item = await iterator.next()) {
           yield item.value === undefined ? ':\n\n' : eventText(schema, item.value);
-          next = iterator.next();
         }
       } finally {
-        next.catch(() => {});
         await iterator.return?.();
       }
     })(),

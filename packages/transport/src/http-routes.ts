@@ -84,7 +84,10 @@ interface AnswerByKind<R extends Route> {
   readonly bytes: BytesAnswer;
   readonly text: string;
   readonly lines: AsyncIterable<ReplyOf<R>>;
-  /** `undefined` is sent as a sign of life. */
+  /**
+   * `undefined` is sent as a sign of life. The reply begins with the first item, which comes as soon as
+   * nothing can be missed any more.
+   */
   readonly events: AsyncIterable<EventAnswer<ReplyOf<R>> | undefined>;
   readonly socket: never;
 }

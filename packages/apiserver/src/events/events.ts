@@ -21,7 +21,8 @@ export interface FollowRequest {
 export interface Events {
   /**
    * Events of the caller's project from a cursor on, or from now on; those of one edge in their order. A
-   * reader that does not take them is told what it has lost. Ends with the signal.
+   * reader that does not take them is told what it has lost. Begins with `undefined` when the caller has
+   * its place; ends with the signal.
    */
   follow(request: FollowRequest): AsyncGenerator<EventAnswer<Event> | undefined>;
   /** Who follows. */
@@ -75,6 +76,7 @@ export function createEvents(options: EventsOptions): Events {
         const now = ring.end;
         await ready;
         const from = cursor === undefined ? now : ring.find(cursor);
+        yield undefined;
         if (from !== undefined)
           yield* followRing(ring, from, filterOf(request), { signal, quietMs });
         else yield* followAlone(request, String(cursor));

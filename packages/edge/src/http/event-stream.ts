@@ -39,6 +39,8 @@ export async function* streamEvents(
       (type === undefined || type.includes(event.type)),
   });
   try {
+    // The place is taken: nothing that comes now is missed.
+    yield undefined;
     for await (const event of events) {
       yield event === undefined ? undefined : { id: event.cursor, data: event };
     }

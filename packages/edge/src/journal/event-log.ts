@@ -43,8 +43,9 @@ export interface EventLog {
   cursor(): string;
   /**
    * Events after a cursor, or from now on, without end; `undefined` when none came for `quietMs`. A cursor
-   * whose events are no longer kept, or that is of another journal, gives a `lost` event first. Throws
-   * `invalid-argument` for what is no cursor, and `unavailable` when the log is closed.
+   * whose events are no longer kept, or that is of another journal, gives a `lost` event first. The place is
+   * taken at once; throws `invalid-argument` for what is no cursor. The iteration throws `unavailable` when
+   * the log is closed.
    */
   follow(options: FollowOptions): AsyncIterable<Event | undefined>;
   /** Ends every follower. */
@@ -57,6 +58,13 @@ export interface FollowOptions {
   /** Only events for which it is true are told. */
   readonly filter?: (event: NewEvent) => boolean;
   readonly quietMs: number;
+}
+
+interface EventsPlace {
+  /** The last event that is known. */
+  readonly place: number;
+  /** Whether something before it is lost. */
+  readonly lost: boolean;
 }
 
 interface EventRow {
@@ -87,17 +95,36 @@ export function openEventLog(
     followers.wake();
   };
   const formatCursor = (sequence: number) => `${journal.id}-${sequence.toString(36)}`;
-  const eventOf = ({ sequence, at_ms, body }: EventRow) =>
-    ({ cursor: formatCursor(sequence), atMs: at_ms, ...JSON.parse(body) }) as Event;
-  /** The place to read on from, and whether something before it is lost. */
-  const placeOf = (cursor: string | undefined): { place: number; lost: boolean } => {
+  const placeOf = (cursor: string | undefined): EventsPlace => {
     if (cursor === undefined) return { place: last, lost: false };
-    const [, journalId, text = ''] = CURSOR.exec(cursor) ?? [];
-    if (journalId === undefined) throw notCursor();
-    const place = Number.parseInt(text, 36);
+    const { journalId, place } = parseCursor(cursor);
     const known = journalId === journal.id && place <= last && place >= trim.through();
     return known ? { place, lost: false } : { place: trim.through(), lost: true };
   };
+
+  async function* read(
+    { place, lost }: EventsPlace,
+    filter: (event: NewEvent) => boolean,
+    signal: AbortSignal,
+    quietMs: number,
+  ): AsyncGenerator<Event | undefined> {
+    for (;;) {
+      signal.throwIfAborted();
+      // Trimmed under a slow reader.
+      if (place < trim.through()) [place, lost] = [trim.through(), true];
+      if (lost) yield { type: 'lost', cursor: formatCursor(place), atMs: clock.wallMs() };
+      lost = false;
+      const rows = place < last ? readAfter.all(place, READ_BATCH) : [];
+      for (const row of rows) {
+        place = row.sequence;
+        const event = eventOf(row, formatCursor(place));
+        if (event.type !== 'lost' && filter(event)) yield event;
+      }
+      if (rows.length === 0 && !(await followers.more(quietMs, signal))) yield undefined;
+      // Others have their turn, however many events are of no interest to this one.
+      if (rows.length === READ_BATCH) await setImmediate();
+    }
+  }
 
   return {
     append(event) {
@@ -110,33 +137,22 @@ export function openEventLog(
       });
     },
     cursor: () => formatCursor(last),
-    async *follow({ cursor, signal: caller, filter = () => true, quietMs }) {
-      const signal = AbortSignal.any([caller, ended.signal]);
-      let { place, lost } = placeOf(cursor);
-      for (;;) {
-        signal.throwIfAborted();
-        // Trimmed under a slow reader.
-        if (place < trim.through()) [place, lost] = [trim.through(), true];
-        if (lost) yield { type: 'lost', cursor: formatCursor(place), atMs: clock.wallMs() };
-        lost = false;
-        const rows = place < last ? readAfter.all(place, READ_BATCH) : [];
-        for (const row of rows) {
-          place = row.sequence;
-          const event = eventOf(row);
-          if (event.type !== 'lost' && filter(event)) yield event;
-        }
-        if (rows.length === 0 && !(await followers.more(quietMs, signal))) yield undefined;
-        // Others have their turn, however many events are of no interest to this one.
-        if (rows.length === READ_BATCH) await setImmediate();
-      }
-    },
+    follow: ({ cursor, signal, filter = () => true, quietMs }) =>
+      read(placeOf(cursor), filter, AbortSignal.any([signal, ended.signal]), quietMs),
     close() {
       ended.abort(new DsecError('unavailable', 'the edge is closing'));
     },
   };
 }
 
-const notCursor = () => new DsecError('invalid-argument', 'this is no cursor of events');
+const eventOf = ({ at_ms, body }: EventRow, cursor: string) =>
+  ({ cursor, atMs: at_ms, ...JSON.parse(body) }) as Event;
+
+function parseCursor(cursor: string): { readonly journalId: string; readonly place: number } {
+  const [, journalId, text = ''] = CURSOR.exec(cursor) ?? [];
+  if (journalId !== undefined) return { journalId, place: Number.parseInt(text, 36) };
+  throw new DsecError('invalid-argument', 'this is no cursor of events');
+}
 
 function createFollowers() {
   const wakers = new Set<() => void>();
