@@ -89,7 +89,6 @@ export function openEventLog(
   // Also the place before the first event of this epoch.
   let last = journal.epoch * EPOCH_STRIDE;
   let next = last;
-
   const wake = () => {
     last = next;
     followers.wake();
