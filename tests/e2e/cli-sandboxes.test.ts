@@ -219,16 +219,61 @@ describe('environments and keys', () => {
   it('makes, lists, shows and removes environments', async () => {
     const layer = 'base/small:1.0.0';
     expect((await dsec.run(['env', 'create', 'mine', layer])).end).toBe(0);
-    expect((await dsec.run(['env', 'create', 'mine', layer])).end).toBe(
-      ERROR_CODES['already-exists'].exitCode,
-    );
+    const again = await dsec.run(['env', 'create', 'mine', layer]);
+    expect(again.end).toBe(ERROR_CODES['already-exists'].exitCode);
+    expect(again.stderr).toMatch(/there is an environment mine already\n.*--replace/);
     expect((await dsec.run(['env', 'create', '--replace', 'mine', 'base/small:latest'])).end).toBe(
       0,
     );
     expect((await dsec.run(['env', 'ls'])).stdout).toMatch(/^mine +base\/small:latest/m);
     expect(await dsec.json('env', 'show', 'mine')).toMatchObject({ layers: ['base/small:latest'] });
     expect((await dsec.run(['env', 'rm', 'mine'])).end).toBe(0);
-    expect((await dsec.run(['env', 'show', 'mine'])).end).toBe(ERROR_CODES['not-found'].exitCode);
+    for (const command of ['show', 'rm']) {
+      const gone = await dsec.run(['env', command, 'mine']);
+      expect(gone.end).toBe(ERROR_CODES['not-found'].exitCode);
+      expect(gone.stderr).toMatch(/there is no environment mine .*\n.*env ls/);
+    }
+  });
+
+  it('makes no environment of a layer that there is none of', async () => {
+    const { end, stderr } = await dsec.run(['env', 'create', 'none', 'base/absent:^1']);
+    expect(end).toBe(ERROR_CODES['not-found'].exitCode);
+    expect(stderr).toMatch(/no layer matches base\/absent:\^1.*\n.*Import the layer first/);
+    const known = await dsec.run(['env', 'create', 'none', 'base/small:^7']);
+    expect(known.stderr).toContain('versions of base/small: 1.0.0');
+    expect((await dsec.run(['env', 'show', 'none'])).end).toBe(ERROR_CODES['not-found'].exitCode);
+  });
+
+  it('shows, lists and removes the layers of a server that is named', async () => {
+    const server = {
+      DSEC_URL: String(world.variables.url),
+      DSEC_API_KEY: String(world.variables.api_key),
+      DSEC_STATE: join(world.state, 'nothing-here'),
+    };
+    const remote = (...args: string[]) =>
+      startProgram([process.execPath, CLI, ...args], { env: server }).ended;
+    const doc = async (...args: string[]) => JSON.parse((await remote('--json', ...args)).stdout);
+
+    const source = join(world.state, 'tree');
+    await dsec.run(['layer', 'import', 'toolkit/over-api:1.0.0', source]);
+    const local = await dsec.json<{ layerId: string }>('layer', 'show', 'toolkit/over-api:^1');
+    const shown = await doc('layer', 'show', 'toolkit/over-api:^1');
+    expect(local).toMatchObject(shown);
+    expect((await remote('layer', 'ls', 'toolkit')).stdout).toMatch(/^toolkit\/over-api:1\.0\.0 /m);
+    const { layers, problems } = await doc('layer', 'ls');
+    expect(layers.map(({ ref }: { ref: string }) => ref)).toEqual([
+      ...['base/small:1.0.0', 'toolkit/over-api:1.0.0'],
+    ]);
+    expect(problems).toEqual([]);
+    expect(await doc('layer', 'rm', 'toolkit/over-api:1.0.0')).toEqual({
+      removed: 'toolkit/over-api:1.0.0',
+    });
+    for (const run of [remote, (...args: string[]) => dsec.run(args)]) {
+      const gone = await run('layer', 'rm', 'toolkit/over-api:1.0.0');
+      expect(gone.end).toBe(ERROR_CODES['not-found'].exitCode);
+      expect(gone.stderr).toMatch(/toolkit\/over-api:1\.0\.0/);
+      expect(gone.stderr).not.toContain('ENOENT');
+    }
   });
 
   it('makes a key that works until it is revoked', async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLayerStore, parseLayerRef, tagLayer } from '@dsec/layers';
+import { createLayerStore, findRef, parseLayerRef, tagLayer } from '@dsec/layers';
 import { type Layer, type LayerImportEvent, ROUTES } from '@dsec/protocol';
 import type { Digest } from '@dsec/std';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ let caller: Caller;
 let archive: Buffer;
 
 beforeAll(async () => {
-  fleet = await openFleet({ layers: await createLayerStore(store) });
+  fleet = await openFleet({ layers: await createLayerStore(store), apiservers: 2 });
   caller = await fleet.callerOf('p');
   const tree = join(directory, 'tree');
   mkdirSync(join(tree, 'etc'), { recursive: true });
@@ -72,8 +72,8 @@ test('layers are shown, listed and verified', async () => {
   await expect(caller.call(ROUTES.getLayer, { params: absent })).rejects.toMatchObject({
     code: 'not-found',
   });
-  await expect(caller.call(ROUTES.removeLayer, { params })).rejects.toMatchObject({
-    code: 'unsupported',
+  await expect(caller.call(ROUTES.removeLayer, { params: absent })).rejects.toMatchObject({
+    code: 'not-found',
   });
 });
 
@@ -143,4 +143,86 @@ test('a name is taken away by the project that made it, and by operators', async
   await make(mine, '3.0.0');
   await expect(remove(mine, '3.0.0')).rejects.toMatchObject(refused);
   await remove(operator, '3.0.0');
+});
+
+const writing = { scopes: ['layers:read', 'layers:write'] as const };
+const paramsOf = (name: string, version: string) => ({
+  params: { kind: 'toolkit' as const, name, version },
+});
+
+test('of two projects that make a name at once, at two apiservers, exactly one has it', async () => {
+  const { layerId } = layer;
+  const callers = await Promise.all(
+    ['left', 'right'].map((project, at) => fleet.callerOf(project, { ...writing, at })),
+  );
+  for (let round = 0; round < 20; round += 1) {
+    const version = `1.0.${round}`;
+    const name = paramsOf('race', version);
+    const body = { layerId };
+    await Promise.all(callers.map((each) => each.call(ROUTES.createLayerRef, { ...name, body })));
+    const record = await findRef({ root: store }, parseLayerRef(`toolkit/race:${version}`));
+    const winner = ['left', 'right'].indexOf(String(record?.owner));
+    await expect(callers[1 - winner]?.call(ROUTES.removeLayerRef, name)).rejects.toMatchObject({
+      code: 'permission-denied',
+    });
+    await callers[winner]?.call(ROUTES.removeLayerRef, name);
+  }
+  const { refs } = await caller.call(ROUTES.listLayerRefs, { query: { kind: 'toolkit' } });
+  expect(refs).toEqual([]);
+});
+
+test('a layer is removed with all of its names, by whoever made them all', async () => {
+  const bytes = Buffer.from(archive);
+  bytes.write('HOWDY', bytes.indexOf('hello\nhello'));
+  const mine = await fleet.callerOf('mine', writing);
+  const theirs = await fleet.callerOf('theirs', writing);
+  const query = { format: 'tar' as const, ref: 'toolkit/gone:1.0.0' };
+  let made: Layer | undefined;
+  for await (const event of await mine.call(ROUTES.importLayer, { query, body: inPieces(bytes) })) {
+    made = event.layer;
+  }
+  const { layerId = '' } = made ?? {};
+  const [params, body] = [{ layerId }, { layerId }];
+  await mine.call(ROUTES.createLayerRef, { ...paramsOf('gone', '2.0.0'), body });
+  await theirs.call(ROUTES.createLayerRef, { ...paramsOf('gone', '3.0.0'), body });
+  const named = async () =>
+    (await mine.call(ROUTES.listLayerRefs, { query: { kind: 'toolkit' } })).refs;
+
+  await expect(mine.call(ROUTES.removeLayer, { params })).rejects.toMatchObject({
+    code: 'permission-denied',
+    message: expect.stringContaining('toolkit/gone:3.0.0'),
+  });
+  expect(await named()).toHaveLength(3);
+  await theirs.call(ROUTES.removeLayerRef, paramsOf('gone', '3.0.0'));
+  await mine.call(ROUTES.removeLayer, { params });
+  expect(await named()).toEqual([]);
+  // Nothing is left to take away; what was made of it still reads it.
+  await theirs.call(ROUTES.removeLayer, { params });
+  expect(await mine.call(ROUTES.getLayer, { params })).toEqual(made);
+});
+
+test('an environment is made of layers that there are, and refusals speak of it by name', async () => {
+  const put = (layers: string[], revision?: number) =>
+    caller.call(ROUTES.putEnvironment, {
+      params: { name: 'env' },
+      body: { layers, ...(revision === undefined ? {} : { revision }) },
+    });
+  const absent = { code: 'not-found', details: { about: 'layer' } };
+  await expect(put(['base/none:latest'])).rejects.toMatchObject({
+    ...absent,
+    message: expect.stringContaining('base/none:latest'),
+  });
+  await expect(put(['base/one:^1', 'toolkit/none:1.0.0'])).rejects.toMatchObject(absent);
+  await expect(put(['base/one:^2'])).rejects.toMatchObject({
+    message: expect.stringContaining('1.1.0'),
+  });
+  await put(['base/one:^1'], 0);
+  await expect(put(['base/one:^1'], 0)).rejects.toMatchObject({
+    code: 'already-exists',
+    message: 'there is an environment env already',
+  });
+  await expect(put(['base/one:^1'], 987_654_321)).rejects.toMatchObject({
+    code: 'conflict',
+    message: 'the environment env has been changed meanwhile',
+  });
 });

@@ -1,10 +1,13 @@
 /** `docs/reference/errors.md`, from the code table of `@dsec/std`. */
-export function renderErrorsPage({ ERROR_CODES }) {
+export function renderErrorsPage({ ERROR_CODES, REMEDIES }) {
   const rows = Object.entries(ERROR_CODES).map(
     ([code, { status, retryable, exitCode, remedy }]) =>
       `| \`${code}\` | ${status} | ${retryable ? 'yes' : 'no'} | ${exitCode} | ${remedy} |`,
   );
-  return `<!-- Generated from packages/std/src/codes.ts by \`npm run generate\`. Do not edit. -->
+  const topics = Object.entries(REMEDIES).flatMap(([about, remedies]) =>
+    Object.entries(remedies).map(([code, remedy]) => `| \`${about}\` | \`${code}\` | ${remedy} |`),
+  );
+  return `<!-- Generated from packages/std/src/codes.ts and remedies.ts by \`npm run generate\`. Do not edit. -->
 
 # Errors
 
@@ -28,5 +31,11 @@ code of the command inside.
 | Code | HTTP status | Retryable | Exit code | What to do |
 |---|---|---|---|---|
 ${rows.join('\n')}
+
+Where \`details.about\` says what an error is about, \`remedy\` may say more:
+
+| About | Code | What to do |
+|---|---|---|
+${topics.join('\n')}
 `;
 }

@@ -1,6 +1,6 @@
 /** An apiserver, put together: stateless but for the store, so that any number of them serve one fleet. */
 import { type Iam, openIam } from '@dsec/iam';
-import type { LayerStore } from '@dsec/layers';
+import { type LayerStore, resolveRef } from '@dsec/layers';
 import { ROUTES, type Route } from '@dsec/protocol';
 import { type Clock, type ProjectId, type Random, SECOND_MS } from '@dsec/std';
 import type { Store } from '@dsec/store';
@@ -28,7 +28,6 @@ import { createPlatformHandlers } from './http/platform-handlers.ts';
 import { createSandboxHandlers } from './http/sandbox-handlers.ts';
 import { createJobs } from './jobs/jobs.ts';
 import { createEnvironments } from './layers/environments.ts';
-import { createRefOwners } from './layers/ref-owners.ts';
 
 export interface ApiserverOptions {
   readonly listen: ListenAddress;
@@ -144,7 +143,9 @@ function handlersOf(options: ApiserverOptions, core: Core) {
   const { store, layers, version, clock, random, platformProject } = options;
   const { iam, fleet, placer, watcher, events, metrics } = core;
   const { keys } = store;
-  const environments = createEnvironments(keys, clock);
+  const checkLayer =
+    layers === undefined ? undefined : (selector: string) => resolveRef(layers, selector);
+  const environments = createEnvironments(keys, clock, checkLayer);
   const layersOf = async (project: string, name: string) =>
     (await environments.get(project, name)).layers;
   const quota = createKeyQuota(clock);
@@ -155,9 +156,7 @@ function handlersOf(options: ApiserverOptions, core: Core) {
     ...createJobHandlers(createJobs(fleet, watcher)),
     ...createKeyHandlers({ iam, keys, quota, clock, random, platformProject }),
     ...createEnvironmentHandlers(environments),
-    ...(layers === undefined
-      ? createMissingLayerHandlers()
-      : createLayerHandlers(layers, createRefOwners(keys))),
+    ...(layers === undefined ? createMissingLayerHandlers() : createLayerHandlers(layers)),
     ...createPlatformHandlers({
       ...{ version, fleet, watcher, events, metrics },
       health: createHealth({ keys, watcher, clock, random }),

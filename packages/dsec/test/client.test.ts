@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { serverOf } from '../src/client/connect.ts';
+import { hasLayerServer, serverOf } from '../src/client/connect.ts';
 import { staysBelow } from '../src/client/copy/link-target.ts';
 import { argumentBytes, baseName, joinPath, placeOf } from '../src/client/copy/place.ts';
 import { createPool } from '../src/client/copy/pool.ts';
@@ -99,6 +99,29 @@ describe('serverOf', () => {
     expect(serverOf({ state: usual, client }, {})).toEqual({
       ...{ url: 'http://127.0.0.1:2', apiKey: 'dsec_b' },
     });
+  });
+});
+
+describe('hasLayerServer', () => {
+  const usual = { value: root, source: 'default' };
+  const url = (source: string) => ({ value: 'http://127.0.0.1:9', source });
+  const home = join(root, 'home');
+
+  it('is so where a server is named, and not where a state directory is', () => {
+    const named = { value: root, source: 'option --state' };
+    const fromEnvironment = url('environment DSEC_URL');
+    const client = { value: 'x', source: 'environment DSEC_CLIENT' };
+    expect(hasLayerServer({ state: usual, url: fromEnvironment }, home)).toBe(true);
+    expect(hasLayerServer({ state: usual, client }, home)).toBe(true);
+    expect(hasLayerServer({ state: named, url: fromEnvironment, client }, home)).toBe(false);
+    expect(hasLayerServer({ state: named, url: url('option --url') }, home)).toBe(true);
+  });
+
+  it('knows the client file of the user', () => {
+    expect(hasLayerServer({ state: usual }, home)).toBe(false);
+    mkdirSync(join(home, '.config/dsec'), { recursive: true });
+    writeFileSync(join(home, '.config/dsec/client.json'), '{}');
+    expect(hasLayerServer({ state: usual }, home)).toBe(true);
   });
 });
 

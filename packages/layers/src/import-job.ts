@@ -38,6 +38,7 @@ export interface ImportJob {
   readonly limits: ImportLimits;
   /** Layers whose blobs may hold chunks of the new one. */
   readonly dedupLayers: readonly Digest[];
+  readonly owner?: string | undefined;
 }
 
 export interface ImportedLayer {
@@ -67,6 +68,7 @@ export async function runImport(
       image: source.image,
       source: { kind: source.kind, digest: source.digest },
       createdAtMs: systemClock.wallMs(),
+      ...(job.owner === undefined ? {} : { owner: job.owner }),
     });
     const published = await publishLayer(store, { stage, built, ref: job.ref, record });
     return { ...published, manifest: manifestOf(built) };

@@ -26,6 +26,8 @@ export interface ImportLayerOptions {
    * none.
    */
   readonly dedup?: readonly string[];
+  /** Whose a new name is; one that is there already keeps the owner that it has. Default nobody's. */
+  readonly owner?: string | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: LayerProgress) => void;
 }
@@ -59,6 +61,7 @@ export async function importLayer(options: ImportLayerOptions): Promise<Imported
         whiteouts: options.whiteouts ?? (kind === 'diff' ? 'keep' : 'apply'),
         limits: { ...IMPORT_LIMITS_DEFAULT, ...options.limits },
         dedupLayers,
+        owner: options.owner,
       },
       { signal, onProgress, inheritFd },
     );

@@ -50,6 +50,7 @@ export {
   listRefs,
   type RefFilter,
   type RefRecord,
+  refsOfLayer,
   removeRef,
   resolveRef,
 } from './ref-store.ts';

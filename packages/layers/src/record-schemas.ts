@@ -83,6 +83,8 @@ export const RefRecordSchema = Type.Object(
     image: Type.Union([ImageSchema, Type.Null()]),
     source: ProvenanceSchema,
     createdAtMs: Type.Integer({ minimum: 0 }),
+    /** Who made the name, where its maker said so. It stands here, so that both are there at once. */
+    owner: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   },
   closed,
 );

@@ -1,7 +1,7 @@
 import { link, opendir, unlink } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { syncDirectory } from '@dsec/linux';
-import { asDsecError, DsecError } from '@dsec/std';
+import { asDsecError, type Digest, DsecError } from '@dsec/std';
 import type { Static } from 'typebox';
 import { crashPoint } from './crash-point.ts';
 import { ensureDirectory } from './durable-file.ts';
@@ -67,6 +67,7 @@ export async function resolveRef(store: LayerStore, text: string): Promise<RefRe
   throw new DsecError(
     'not-found',
     `no layer matches ${text}; versions of ${selector.kind}/${selector.name}: ${shown || 'none'}`,
+    { details: { about: 'layer' } },
   );
 }
 
@@ -105,6 +106,19 @@ export async function* listRefNames(
   }
 }
 
+/** Every name of a layer. Damaged records, which name nothing, are passed over. */
+export async function refsOfLayer(store: LayerStore, layerId: Digest): Promise<RefRecord[]> {
+  const found: RefRecord[] = [];
+  for await (const ref of listRefNames(store)) {
+    const record = await findRef(store, ref).catch((thrown: unknown) => {
+      if (asDsecError(thrown).code === 'data-loss') return undefined;
+      throw thrown;
+    });
+    if (record?.layerId === layerId) found.push(record);
+  }
+  return found;
+}
+
 /**
  * Removes a name. The layer stays: other refs, sandboxes and diffs may use it, and only a collector that
  * knows all of them may remove data. A damaged record is removed like any other. `not-found` when there is
@@ -116,7 +130,13 @@ export async function removeRef(store: LayerStore, ref: LayerRef): Promise<void>
     await unlink(file);
     await syncDirectory(directory);
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'EISDIR') throw foreignDirectory(file, thrown);
+    const { code } = thrown as NodeJS.ErrnoException;
+    if (code === 'EISDIR') throw foreignDirectory(file, thrown);
+    if (code === 'ENOENT') {
+      throw new DsecError('not-found', `there is no layer named ${formatLayerRef(ref)}`, {
+        details: { about: 'layer' },
+      });
+    }
     throw asDsecError(thrown);
   }
 }

@@ -17,12 +17,14 @@ import { type LayerStore, stagesDirectory } from './store-layout.ts';
 
 /**
  * Gives a layer another name, started as under the ones that it has in the same kind. A name that means the
- * layer already is fine; one that means another is `already-exists`. `not-found` without such a layer.
+ * layer already is fine, and keeps its owner; one that means another is `already-exists`. `not-found`
+ * without such a layer. Of several who make a name at once, exactly one is its owner.
  */
 export async function tagLayer(
   store: LayerStore,
   ref: LayerRef,
   layerId: Digest,
+  owner?: string,
 ): Promise<RefRecord> {
   const { treeDigest } = await readManifest(store, layerId);
   const existing = await findRef(store, ref);
@@ -32,6 +34,7 @@ export async function tagLayer(
     ...{ layerId, treeDigest, createdAtMs: Date.now() },
     image: known?.image ?? null,
     source: known?.source ?? { kind: 'tag', digest: null },
+    ...(owner === undefined ? {} : { owner }),
   });
   const stage = await createStage(stagesDirectory(store), newStageName());
   try {

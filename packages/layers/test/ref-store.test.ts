@@ -2,7 +2,14 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseLayerRef } from '../src/layer-ref.ts';
-import { findRef, listRefs, type RefFilter, removeRef, resolveRef } from '../src/ref-store.ts';
+import {
+  findRef,
+  listRefs,
+  type RefFilter,
+  refsOfLayer,
+  removeRef,
+  resolveRef,
+} from '../src/ref-store.ts';
 import { createLayerStore } from '../src/store-directory.ts';
 import { type LayerStore, refPaths } from '../src/store-layout.ts';
 import { fakeLayer, publishFake } from './support/built-layer.ts';
@@ -90,7 +97,11 @@ describe('removeRef', () => {
     await removeRef(store, parseLayerRef('base/a:1.0.0'));
     expect(await listed(store)).toEqual([]);
     expect(await readdir(join(store.root, 'layers'))).toHaveLength(1);
-    expect(await codeOf(removeRef(store, parseLayerRef('base/a:1.0.0')))).toBe('not-found');
+    const again = removeRef(store, parseLayerRef('base/a:1.0.0'));
+    await expect(again).rejects.toMatchObject({
+      code: 'not-found',
+      message: 'there is no layer named base/a:1.0.0',
+    });
     await publishFake(store, 'base/a:1.0.0', 'two');
     expect((await resolveRef(store, 'base/a:1.0.0')).layerId).toBe(fakeLayer('two').built.layerId);
   });
@@ -102,6 +113,20 @@ describe('removeRef', () => {
     expect(await codeOf(removeRef(store, ref))).toBe('data-loss');
     await expect(removeRef(store, ref)).rejects.toThrow(/where a ref belongs.*by hand/);
     expect(await readdir(refPaths(store, ref).directory)).toEqual(['1.0.0']);
+  });
+});
+
+describe('refsOfLayer', () => {
+  it('finds every name of a layer, past damaged ones', async () => {
+    const store = await newStore();
+    const { layerId } = await publishFake(store, 'base/a:1.0.0', 'one');
+    await publishFake(store, 'toolkit/b:2.0.0', 'one');
+    await publishFake(store, 'base/other:1.0.0', 'two');
+    const damaged = refPaths(store, parseLayerRef('base/c:1.0.0'));
+    await mkdir(damaged.directory);
+    await writeFile(damaged.file, '{');
+    const refs = (await refsOfLayer(store, layerId)).map(({ ref }) => ref);
+    expect(refs).toEqual(['base/a:1.0.0', 'toolkit/b:2.0.0']);
   });
 });
 

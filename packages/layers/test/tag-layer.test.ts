@@ -35,3 +35,16 @@ it('moves no name, and names nothing that is not there', async () => {
   expect(await codeOf(tagLayer(store, parseLayerRef('base/c:1.0.0'), absent))).toBe('not-found');
   expect(await listLayerIds(store)).toEqual([one.layerId, two.layerId].sort());
 });
+
+it('makes a name that of exactly one of those who make it at once, and of nobody else later', async () => {
+  const store = await createLayerStore(await temporaryDirectory());
+  const { layerId } = await publishFake(store, 'base/a:1.0.0', 'a');
+  const ref = parseLayerRef('base/race:1.0.0');
+  const owners = Array.from({ length: 12 }, (_, n) => `project-${n}`);
+  const told = await Promise.all(owners.map((owner) => tagLayer(store, ref, layerId, owner)));
+  const found = await resolveRef(store, 'base/race:1.0.0');
+  expect(owners).toContain(found.owner);
+  expect(told.every(({ owner }) => owner === found.owner)).toBe(true);
+  expect((await tagLayer(store, ref, layerId, 'late')).owner).toBe(found.owner);
+  expect((await resolveRef(store, 'base/a:1.0.0')).owner).toBeUndefined();
+});

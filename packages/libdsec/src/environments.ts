@@ -25,7 +25,7 @@ export class Environments {
 
   /**
    * Makes or replaces one. With `revision` only that one is replaced, with 0 none; otherwise `conflict`.
-   * Layers are named from the base up.
+   * Layers are named from the base up; one that there is none of is `not-found`.
    */
   put(
     name: string,
@@ -36,7 +36,7 @@ export class Environments {
     return this.#server.call(ROUTES.putEnvironment, { params: { name }, body }, options);
   }
 
-  /** Sandboxes that were made from it are not touched. */
+  /** Sandboxes that were made from it are not touched. One that is gone already is fine. */
   async remove(name: string, options: CallSettings = {}): Promise<void> {
     await this.#server.call(ROUTES.removeEnvironment, { params: { name } }, options);
   }

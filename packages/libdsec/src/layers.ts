@@ -83,7 +83,10 @@ export class Layers {
     return this.#server.call(ROUTES.verifyLayer, { params: { layerId } }, settings);
   }
 
-  /** Removes a layer that no name refers to. */
+  /**
+   * Removes a layer: every name of it, or none (`permission-denied`) when one is another project's. Sandboxes
+   * that were made of it go on, so its data stays until a later collection; done again it does nothing.
+   */
   async remove(layerId: string, options: CallSettings = {}): Promise<void> {
     await this.#server.call(ROUTES.removeLayer, { params: { layerId } }, options);
   }
@@ -117,7 +120,7 @@ export class Layers {
     return this.#server.call(ROUTES.createLayerRef, input, options);
   }
 
-  /** Removes a name; the layer stays. */
+  /** Removes a name; the layer stays. One that is gone already is fine. */
   async untag(
     kind: LayerKind,
     name: string,

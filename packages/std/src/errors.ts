@@ -1,4 +1,5 @@
 import { ERROR_CODES, type ErrorCode, isErrorCode } from './codes.ts';
+import { remedyOf } from './remedies.ts';
 
 /** Data that a program may want next to a code. Values are small and hold no secrets. */
 export type ErrorDetails = Readonly<Record<string, string | number | boolean>>;
@@ -33,7 +34,7 @@ export class DsecError extends Error {
   }
 
   get remedy(): string {
-    return ERROR_CODES[this.code].remedy;
+    return remedyOf(this.code, this.details.about);
   }
 }
 

@@ -5,6 +5,7 @@ export * from './errors.ts';
 export * from './ids.ts';
 export * from './queue.ts';
 export * from './random.ts';
+export * from './remedies.ts';
 export * from './sandbox-state.ts';
 export * from './text.ts';
 export * from './units.ts';

@@ -101,7 +101,11 @@ class AsyncLayers:
         return await self._transport.call(models.LayerVerifyReport, request, timeout, wait=timeout)
 
     async def remove(self, layer_id: str) -> None:
-        """Removes a layer that nothing refers to; `ConflictError` or `StateConflictError` for others."""
+        """Removes a layer: every name of it, or none when one is another project's.
+
+        Then it raises `PermissionDeniedError`. Sandboxes that were made of it go on, so its data stays until
+        a later collection; done again it does nothing.
+        """
         await self._transport.run(build_request(routes.REMOVE_LAYER, {"layerId": layer_id}))
 
     def refs(
@@ -135,7 +139,7 @@ class AsyncLayers:
         return await self._transport.call(models.LayerRef, request)
 
     async def untag(self, kind: LayerKind, name: str, version: str) -> None:
-        """Takes a name away; the layer stays while anything else refers to it."""
+        """Takes a name away; the layer stays. One that is gone already is fine."""
         params = {"kind": kind, "name": name, "version": version}
         await self._transport.run(build_request(routes.REMOVE_LAYER_REF, params))
 
@@ -168,12 +172,13 @@ class AsyncEnvironments:
     ) -> models.Environment:
         """Creates or replaces an environment.
 
-        `revision`: replace only this one, and 0: only where there is none; `ConflictError` otherwise.
+        `revision`: replace only this one, and 0: only where there is none; `ConflictError` otherwise. A
+        layer that there is none of is `NotFoundError`.
         """
         body = models.EnvironmentPut(layers=[*layers], revision=revision)
         request = build_request(routes.PUT_ENVIRONMENT, {"name": name}, body=body)
         return await self._transport.call(models.Environment, request)
 
     async def remove(self, name: str) -> None:
-        """Removes an environment. Sandboxes made from it are not touched."""
+        """Removes an environment, if there is one. Sandboxes made from it are not touched."""
         await self._transport.run(build_request(routes.REMOVE_ENVIRONMENT, {"name": name}))

@@ -103,7 +103,11 @@ class Layers:
         return self._transport.call(models.LayerVerifyReport, request, timeout, wait=timeout)
 
     def remove(self, layer_id: str) -> None:
-        """Removes a layer that nothing refers to; `ConflictError` or `StateConflictError` for others."""
+        """Removes a layer: every name of it, or none when one is another project's.
+
+        Then it raises `PermissionDeniedError`. Sandboxes that were made of it go on, so its data stays until
+        a later collection; done again it does nothing.
+        """
         self._transport.run(build_request(routes.REMOVE_LAYER, {"layerId": layer_id}))
 
     def refs(
@@ -137,7 +141,7 @@ class Layers:
         return self._transport.call(models.LayerRef, request)
 
     def untag(self, kind: LayerKind, name: str, version: str) -> None:
-        """Takes a name away; the layer stays while anything else refers to it."""
+        """Takes a name away; the layer stays. One that is gone already is fine."""
         params = {"kind": kind, "name": name, "version": version}
         self._transport.run(build_request(routes.REMOVE_LAYER_REF, params))
 
@@ -170,12 +174,13 @@ class Environments:
     ) -> models.Environment:
         """Creates or replaces an environment.
 
-        `revision`: replace only this one, and 0: only where there is none; `ConflictError` otherwise.
+        `revision`: replace only this one, and 0: only where there is none; `ConflictError` otherwise. A
+        layer that there is none of is `NotFoundError`.
         """
         body = models.EnvironmentPut(layers=[*layers], revision=revision)
         request = build_request(routes.PUT_ENVIRONMENT, {"name": name}, body=body)
         return self._transport.call(models.Environment, request)
 
     def remove(self, name: str) -> None:
-        """Removes an environment. Sandboxes made from it are not touched."""
+        """Removes an environment, if there is one. Sandboxes made from it are not touched."""
         self._transport.run(build_request(routes.REMOVE_ENVIRONMENT, {"name": name}))

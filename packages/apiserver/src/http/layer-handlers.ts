@@ -9,6 +9,7 @@ import {
   parseLayerRef,
   type RefRecord,
   readManifest,
+  refsOfLayer,
   removeRef,
   resolveRef,
   tagLayer,
@@ -18,7 +19,6 @@ import type { ReplyOf, RouteOf } from '@dsec/protocol';
 import { asDsecError, type Digest, DsecError } from '@dsec/std';
 import { createLayerImports } from '../layers/layer-import.ts';
 import { layerOf, layerRefOf } from '../layers/layer-shapes.ts';
-import type { RefOwners } from '../layers/ref-owners.ts';
 import { formatCursor, LIMIT_DEFAULT, mapBounded, parseCursor } from '../paging.ts';
 import type { ApiHandlers } from './handlers.ts';
 import { identityOf } from './key-authorizer.ts';
@@ -42,11 +42,8 @@ const LAYER_ID = /^sha256:[0-9a-f]{64}$/;
 const REF = /^[a-z]+\/[a-z0-9._-]+:[0-9a-z.-]+$/;
 
 /** Layers of the store that this apiserver can reach. */
-export function createLayerHandlers(
-  store: LayerStore,
-  owners: RefOwners,
-): Pick<ApiHandlers, LayerOperation> {
-  const imports = createLayerImports(store, owners);
+export function createLayerHandlers(store: LayerStore): Pick<ApiHandlers, LayerOperation> {
+  const imports = createLayerImports(store);
   let verifications = 0;
   return {
     importLayer: async ({ query, body }, call) =>
@@ -79,51 +76,55 @@ export function createLayerHandlers(
         verifications -= 1;
       }
     },
-    async removeLayer() {
-      throw new DsecError(
-        'unsupported',
-        'layers are not removed yet, since nothing knows all that use them; remove their refs',
-      );
+    async removeLayer({ params }, call) {
+      await removeNames(store, params.layerId as Digest, identityOf(call.principal));
+      return undefined;
     },
     listLayerRefs: ({ query }) => listRefPage(store, query),
     resolveLayerRef: async ({ query }) => layerRefOf(await resolveRef(store, query.selector)),
     async createLayerRef({ params, body }, call) {
       const { project } = identityOf(call.principal);
-      const ref = refOf(params);
-      const before = await findRef(store, ref);
-      const record = await tagLayer(store, ref, body.layerId as Digest);
-      if (before === undefined) await owners.note(record, project);
-      return layerRefOf(record);
+      return layerRefOf(await tagLayer(store, refOf(params), body.layerId as Digest, project));
     },
     async removeLayerRef({ params }, call) {
-      await removeOwnRef(store, owners, refOf(params), identityOf(call.principal));
+      const record = await findRef(store, refOf(params));
+      if (record !== undefined) await removeOwn(store, [record], identityOf(call.principal));
       return undefined;
     },
   };
 }
 
+/**
+ * Takes every name of a layer away, or none when one of them is not the caller's to take. A layer without a
+ * name stays where it is, for sandboxes and layers that use it; a later collection removes its data.
+ */
+async function removeNames(store: LayerStore, id: Digest, identity: Identity): Promise<void> {
+  // A damaged one may go; one that never was is `not-found`.
+  await readManifest(store, id).catch((thrown: unknown) => {
+    if (asDsecError(thrown).code !== 'data-loss') throw thrown;
+  });
+  await removeOwn(store, await refsOfLayer(store, id), identity);
+}
+
 /** Names are everybody's, and whoever may take one away is who made it; or who operates the platform. */
-async function removeOwnRef(
+async function removeOwn(
   store: LayerStore,
-  owners: RefOwners,
-  ref: LayerRef,
+  records: readonly RefRecord[],
   { project, scopes }: Identity,
 ): Promise<void> {
-  try {
-    const record = await findRef(store, ref);
-    if (record === undefined) return;
-    if (!scopes.includes('node') && (await owners.projectOf(record)) !== project) {
-      throw new DsecError(
-        'permission-denied',
-        `${record.ref} was not made by this project: ask whoever made it, or use a key with scope node`,
-        { details: { scope: 'node' } },
-      );
-    }
-    await removeRef(store, ref);
-    await owners.forget(record);
-  } catch (thrown) {
-    // Gone already: as it was asked.
-    if (asDsecError(thrown).code !== 'not-found') throw thrown;
+  const foreign = records.find(({ owner }) => owner !== project);
+  if (foreign !== undefined && !scopes.includes('node')) {
+    throw new DsecError(
+      'permission-denied',
+      `${foreign.ref} was not made by this project: ask whoever made it, or use a key with scope node`,
+      { details: { scope: 'node' } },
+    );
+  }
+  for (const { ref } of records) {
+    await removeRef(store, parseLayerRef(ref)).catch((thrown: unknown) => {
+      // Gone already: as it was asked.
+      if (asDsecError(thrown).code !== 'not-found') throw thrown;
+    });
   }
 }
 

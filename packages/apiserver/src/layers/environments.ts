@@ -8,7 +8,7 @@ import {
   names,
   type RouteOf,
 } from '@dsec/protocol';
-import { type Clock, DsecError } from '@dsec/std';
+import { asDsecError, type Clock, DsecError } from '@dsec/std';
 import type { KeyEntry, KeyStore } from '@dsec/store';
 import type { Static } from 'typebox';
 import { formatCursor, keyPart, LIMIT_DEFAULT, nameOfKeyPart, parseCursor } from '../paging.ts';
@@ -26,7 +26,10 @@ export interface Environments {
     project: string,
     page: { readonly limit?: number; readonly cursor?: string },
   ): Promise<{ environments: Environment[]; cursor?: string }>;
-  /** `conflict` when `revision` is not what is there; `already-exists` for 0 when there is one. */
+  /**
+   * `not-found` for a layer that there is none of now; `conflict` when `revision` is not what is there,
+   * `already-exists` for 0 when there is one.
+   */
   put(project: string, name: string, body: BodyOf<RouteOf<'putEnvironment'>>): Promise<Environment>;
   /** One that is gone already is fine. */
   remove(project: string, name: string): Promise<void>;
@@ -34,14 +37,21 @@ export interface Environments {
 
 const NAME = /^[a-z0-9][a-z0-9._=-]{0,127}$/;
 
-export function createEnvironments(keys: KeyStore, clock: Clock): Environments {
+/** `checkLayer` throws when a selector means no layer now. */
+export function createEnvironments(
+  keys: KeyStore,
+  clock: Clock,
+  checkLayer?: (selector: string) => Promise<unknown>,
+): Environments {
   const prefixOf = (project: string) => `environments/${keyPart(project)}/`;
   const keyOf = (project: string, name: string) => `${prefixOf(project)}${keyPart(name)}`;
   return {
     async get(project, name) {
       const entry = await keys.get(keyOf(project, name));
       if (entry !== undefined) return environmentOf(name, entry);
-      throw new DsecError('not-found', `there is no environment ${name} in this project`);
+      throw new DsecError('not-found', `there is no environment ${name} in this project`, {
+        details: { about: 'environment' },
+      });
     },
     async list(project, { limit = LIMIT_DEFAULT, cursor }) {
       const prefix = prefixOf(project);
@@ -56,16 +66,21 @@ export function createEnvironments(keys: KeyStore, clock: Clock): Environments {
       };
     },
     async put(project, name, { layers, revision }) {
-      checkLayers(layers);
+      checkKinds(layers);
+      if (checkLayer !== undefined) {
+        for (const layer of layers) await checkLayer(layer);
+      }
       const record = { layers, updatedAtMs: clock.wallMs() };
       const key = keyOf(project, name);
       const value = Buffer.from(JSON.stringify(record));
-      const written =
-        revision === undefined
-          ? await keys.put(key, value)
-          : revision === 0
-            ? await keys.create(key, value)
-            : await keys.compareAndSet(key, value, revision);
+      const write = () => {
+        if (revision === undefined) return keys.put(key, value);
+        if (revision === 0) return keys.create(key, value);
+        return keys.compareAndSet(key, value, revision);
+      };
+      const written = await write().catch((thrown: unknown) => {
+        throw refusalFor(name, thrown);
+      });
       return { name, ...record, revision: written };
     },
     remove: (project, name) => keys.delete(keyOf(project, name)),
@@ -81,8 +96,22 @@ function environmentOf(name: string, { value, revision }: KeyEntry): Environment
   return { name, layers, updatedAtMs, revision };
 }
 
+/** The store speaks of its keys. */
+function refusalFor(name: string, thrown: unknown): unknown {
+  const { code, details } = asDsecError(thrown);
+  const isThere = code === 'already-exists';
+  if (!isThere && code !== 'conflict') return thrown;
+  const message = isThere
+    ? `there is an environment ${name} already`
+    : `the environment ${name} has been ${details.found === undefined ? 'removed' : 'changed'} meanwhile`;
+  return new DsecError(code, message, {
+    cause: thrown,
+    details: { ...details, about: 'environment' },
+  });
+}
+
 /** What no sandbox could be made of is refused before it has a name. */
-function checkLayers(layers: readonly string[]): void {
+function checkKinds(layers: readonly string[]): void {
   const kinds = layers.map((layer) => parseLayerSelector(layer).kind);
   const count = (kind: string) => kinds.filter((found) => found === kind).length;
   if (count('base') === 1 && count('workspace') <= 1) return;

@@ -4,19 +4,16 @@ import { EventEmitter, once } from 'node:events';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
-  findRef,
   type ImportSource,
   importLayer,
   type LayerProgress,
   type LayerStore,
   parseLayerRef,
-  type RefRecord,
   readManifest,
 } from '@dsec/layers';
 import type { LayerImportEvent, QueryOf, RouteOf } from '@dsec/protocol';
 import { asDsecError, DsecError, toErrorBody } from '@dsec/std';
 import { layerOf } from './layer-shapes.ts';
-import type { RefOwners } from './ref-owners.ts';
 
 export interface ImportCall {
   readonly signal: AbortSignal;
@@ -40,7 +37,7 @@ export interface LayerImports {
 /** Each has a process that works hard. */
 const IMPORTS_MAX = 4;
 
-export function createLayerImports(store: LayerStore, owners: RefOwners): LayerImports {
+export function createLayerImports(store: LayerStore): LayerImports {
   let running = 0;
   return {
     async *run(query, body, { signal, project }) {
@@ -60,11 +57,8 @@ export function createLayerImports(store: LayerStore, owners: RefOwners): LayerI
       });
       try {
         await receive(file, body);
-        const before = await findRef(store, parseLayerRef(ref));
-        const onNamed = async (record: RefRecord) => {
-          if (before === undefined) await owners.note(record, project);
-        };
-        yield* importFile(store, ref, sourceOf(query.format, file), { signal, onNamed });
+        const owned = { signal, owner: project };
+        yield* importFile(store, ref, sourceOf(query.format, file), owned);
       } finally {
         running -= 1;
         await file.close();
@@ -104,24 +98,20 @@ async function* importFile(
   store: LayerStore,
   text: string,
   source: ImportSource,
-  {
-    signal,
-    onNamed,
-  }: { readonly signal: AbortSignal; readonly onNamed: (record: RefRecord) => Promise<void> },
+  { signal, owner }: { readonly signal: AbortSignal; readonly owner: string },
 ): AsyncGenerator<LayerImportEvent> {
   const ref = parseLayerRef(text);
   const news = new EventEmitter();
   let progress: LayerProgress = { entries: 0, bytes: 0, bytesTotal: null };
   let outcome: LayerImportEvent | undefined;
   const work = importLayer({
-    ...{ store, ...ref, source, signal },
+    ...{ store, ...ref, source, signal, owner },
     onProgress(told) {
       progress = told;
       news.emit('news');
     },
   })
     .then(async ({ record }) => {
-      await onNamed(record);
       const layer = layerOf(await readManifest(store, record.layerId));
       outcome = { entries: layer.entries, contentBytes: layer.contentBytes, layer };
     })

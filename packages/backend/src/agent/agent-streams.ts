@@ -1,6 +1,6 @@
 import type { AetherFrame, Channel } from '@dsec/protocol';
 import { FRAME_DATA_BYTES_MAX } from '@dsec/protocol';
-import { DsecError, type ErrorCode, isErrorCode } from '@dsec/std';
+import { DsecError, type ErrorCode, type ErrorTopic, isErrorCode } from '@dsec/std';
 import {
   createReceiveCredit,
   createSendCredit,
@@ -127,8 +127,24 @@ export function createSinkStream(
 export function errorOfAgent(fields: AgentFields<'error'>): DsecError {
   if (!isErrorCode(fields.code)) throw new DsecError('protocol', 'an error without a known code');
   const code: ErrorCode = fields.code;
-  const details = fields.errnoValue === undefined ? {} : { errno: fields.errnoValue };
+  const about = topicOf(code, fields.message);
+  const details = {
+    ...(fields.errnoValue === undefined ? {} : { errno: fields.errnoValue }),
+    ...(about === undefined ? {} : { about }),
+  };
   return new DsecError(code, fields.message, { details });
+}
+
+/** By the first words, in which an agent names the step that failed. */
+const TOPICS: readonly (readonly [RegExp, ErrorTopic])[] = [
+  [/^no such user or group\b/, 'user'],
+  [/^(the )?working directory\b/, 'working-directory'],
+  [/^(the )?command\b/, 'command'],
+];
+
+function topicOf(code: ErrorCode, message: string): ErrorTopic | undefined {
+  if (code === 'command-not-found') return 'command';
+  return TOPICS.find(([words]) => words.test(message))?.[1];
 }
 
 function inputGrant(frame: AetherFrame & { type: 'credit' }): number {

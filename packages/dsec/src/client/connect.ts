@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Client, findServer } from '@dsec/libdsec';
 import { DsecError } from '@dsec/std';
@@ -24,6 +25,18 @@ export function serverOf(
       ...{ DSEC_STATE: state?.value, DSEC_CLIENT: client?.value },
     },
   );
+}
+
+/**
+ * Whether layers are those of a server, over its API: one that is named by an option, the environment, the
+ * configuration or the client file of the user. Otherwise they are those of the state directory, as with a
+ * `--state`; a client file in there is of a server that has the same ones.
+ */
+export function hasLayerServer({ url, client, state }: Settings, home = homedir()): boolean {
+  if (url?.source === 'option --url') return true;
+  if (state?.source.startsWith('option') === true) return false;
+  const isNamed = url !== undefined || client !== undefined;
+  return isNamed || existsSync(join(home, '.config/dsec/client.json'));
 }
 
 /** Does something with a client, which is closed afterwards. */

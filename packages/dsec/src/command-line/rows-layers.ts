@@ -1,12 +1,21 @@
 import type { CommandRow } from './command-row.ts';
+import type { OptionRow } from './table.ts';
 
 const LAYER = { syntax: '<ref>', about: 'kind/name:version; the version may be ^1, ~1.2, latest' };
 
-/** Layers of the local store. */
+const URL: OptionRow = {
+  ...{ flags: '--url <address>', setting: 'url' },
+  about: 'the server whose layers are meant, instead of the state directory',
+};
+const WHERE =
+  'Over the API of the server that --url, DSEC_URL, DSEC_CLIENT or ~/.config/dsec/client.json names; ' +
+  'otherwise, and with --state, in the store of the state directory.';
+
+/** Layers: made and verified in the local store, looked at and removed in that of a server too. */
 export const LAYER_COMMANDS: readonly CommandRow[] = [
   {
     name: 'layer import',
-    summary: 'make a layer from a directory, tar, OCI layout or docker archive',
+    summary: 'make a layer from a directory, tar, OCI layout or docker archive, in the local store',
     arguments: [
       { syntax: '<ref>', about: 'the new name: kind/name:version, such as base/debian:12.0.0' },
       {
@@ -44,29 +53,35 @@ export const LAYER_COMMANDS: readonly CommandRow[] = [
   {
     name: 'layer ls',
     summary: 'list layers, newest version first',
+    details: WHERE,
     arguments: [
       { syntax: '[filter]', about: 'a kind (base, workspace, toolkit, diff), or kind/name' },
     ],
+    options: [URL],
     examples: ['layer ls', 'layer ls base/debian'],
     load: () => import('../commands/layer-ls.ts'),
   },
   {
     name: 'layer show',
     summary: 'show one layer',
+    details: WHERE,
     arguments: [LAYER],
+    options: [URL],
     examples: ['layer show base/example:latest'],
     load: () => import('../commands/layer-show.ts'),
   },
   {
     name: 'layer rm',
     summary: 'remove the name of a layer; its data stays for whoever else uses it',
+    details: WHERE,
     arguments: [{ syntax: '<ref>', about: 'kind/name:version, in full' }],
+    options: [URL],
     examples: ['layer rm workspace/mine:1.0.0'],
     load: () => import('../commands/layer-rm.ts'),
   },
   {
     name: 'layer verify',
-    summary: 'read layers again and compare every byte with its digests',
+    summary: 'read layers of the local store again and compare every byte with its digests',
     arguments: [{ syntax: '<ref...>', about: 'kind/name:version' }],
     examples: ['layer verify base/example:latest workspace/spans:latest'],
     load: () => import('../commands/layer-verify.ts'),

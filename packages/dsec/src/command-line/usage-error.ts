@@ -16,6 +16,7 @@ export class UsageError extends DsecError {
 /** What was refused on this side, before any request, is about the words that were typed. */
 export function withHint(thrown: unknown, name: string): unknown {
   if (!(thrown instanceof DsecError) || thrown.code !== 'invalid-argument') return thrown;
-  const wasAsked = (thrown as { requestId?: string }).requestId !== undefined;
+  const { requestId, details } = thrown as DsecError & { requestId?: string };
+  const wasAsked = requestId !== undefined || details.about !== undefined;
   return wasAsked ? thrown : new UsageError(thrown, name);
 }

@@ -32,10 +32,17 @@ const FILE_CODES: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * What an operation on a file failed with, as the caller is told. `internal` is the agent's word for an
- * errno without a code of its own, as EIO; it says nothing about the edge.
+ * What an operation on a file failed with, as the caller is told; by itself it is about the path.
  */
 export function fileError(thrown: unknown): DsecError {
+  const error = agentError(thrown);
+  const { code, message, details } = error;
+  if (details.about !== undefined) return error;
+  return new DsecError(code, message, { cause: error, details: { about: 'path', ...details } });
+}
+
+/** The same of any request. `internal` is the agent's word for an errno without a code of its own, as EIO. */
+export function agentError(thrown: unknown): DsecError {
   const error = asDsecError(thrown);
   if (FILE_CODES.has(error.code)) return error;
   const code = error.code === 'internal' ? 'unavailable' : 'protocol';

@@ -2,7 +2,7 @@ import type { AgentStream, StreamFrame } from '@dsec/backend';
 import { DsecError, type SandboxId } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
 import type { Agents } from '../exec/agents.ts';
-import { broken, fileError } from '../files/file-agent.ts';
+import { agentError, broken } from '../files/file-agent.ts';
 import { orAborted } from '../lifecycle/lane.ts';
 import { type OperationContext, traceBytes } from '../operation.ts';
 import type { Sandboxes } from '../sandboxes.ts';
@@ -56,7 +56,7 @@ export function createPorts({ sandboxes, agents }: PortsOptions): Ports {
         outward.catch(() => {});
         await Promise.race([outward, inward]);
       } catch (thrown) {
-        throw fileError(thrown);
+        throw agentError(thrown);
       } finally {
         signal.removeEventListener('abort', onAbort);
         stop.abort(new DsecError('cancelled', 'the connection has ended'));

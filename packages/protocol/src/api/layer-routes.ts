@@ -66,7 +66,8 @@ export const LAYER_ROUTES = {
   }),
   removeLayer: route({
     ...{ method: 'DELETE', path: '/v1/layers/{layerId}', ...layer, ...write },
-    summary: 'Remove a layer that nothing refers to.',
+    summary:
+      'Remove a layer: every name of it. Its data stays for what uses it, until a later collection.',
     body: noBody,
     reply: empty,
   }),
