@@ -287,6 +287,45 @@ int cgroup_populated(const char *key)
 	return number_of(text, "populated") != 0;
 }
 
+static bool is_told_to_freeze(const struct object *object)
+{
+	char path[KEY_BYTES_MAX + 16], text[FILE_BYTES_MAX];
+
+	snprintf(path, sizeof(path), "%s/cgroup.freeze", object->key);
+	return read_file(host.hierarchies[0].directory, path, text) > 0 && text[0] == '1';
+}
+
+void cgroup_note_frozen(struct object *object, struct dsec_list settings)
+{
+	static const char freeze[] = "cgroup.freeze";
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&settings, &item)) {
+		struct dsec_msg_assignment setting;
+
+		dsec_message_decode(&dsec_msg_assignment, item, &setting);
+		if (setting.name.length == strlen(freeze) &&
+		    !memcmp(setting.name.data, freeze, setting.name.length))
+			object->frozen = setting.value.length > 0 && setting.value.data[0] == '1';
+	}
+}
+
+void cgroup_find_frozen(struct object *object)
+{
+	object->frozen = is_told_to_freeze(object);
+}
+
+void cgroup_keep_frozen(const struct object *object)
+{
+	char path[KEY_BYTES_MAX + 16];
+
+	if (is_told_to_freeze(object) == object->frozen)
+		return;
+	snprintf(path, sizeof(path), "%s/cgroup.freeze", object->key);
+	/* Where that fails the next change is another occasion, and recovery the last. */
+	write_file(host.hierarchies[0].directory, path, object->frozen ? "1" : "0", 1);
+}
+
 int cgroup_kill(const char *key)
 {
 	char path[KEY_BYTES_MAX + 16];

@@ -33,6 +33,13 @@ void cgroup_unwatch(struct object *object);
 
 /* 1: something runs in it. 0: nothing does. -ENOENT: there is no such cgroup. */
 int cgroup_populated(const char *key);
+/*
+ * Whether the object is frozen is the edge's to say: notes what settings of its life directory ask,
+ * or what an object was told that is found again, and makes it so where somebody else changed it.
+ */
+void cgroup_note_frozen(struct object *object, struct dsec_list settings);
+void cgroup_find_frozen(struct object *object);
+void cgroup_keep_frozen(const struct object *object);
 int cgroup_kill(const char *key);
 /* Removes every cgroup that is named by the key, the life directory last. */
 int cgroup_remove(const char *key);

@@ -115,6 +115,8 @@ void lifecycle_check(struct object *object)
 	int populated = object->state == OBJECT_RUNNING ? cgroup_populated(object->key) : 1;
 	bool unknown = populated < 0 && populated != -ENOENT;
 
+	if (populated > 0 && object->state == OBJECT_RUNNING)
+		cgroup_keep_frozen(object);
 	/* What cannot be read says nothing; a child of ours tells of its end itself. */
 	if (populated > 0 || (unknown && !object->own_child))
 		return;
@@ -161,6 +163,7 @@ static struct object *find_or_take(const char *key)
 	object->places[object->place_count++].hierarchy = host.hierarchies;
 	strcpy(object->places[0].directory, key);
 	object->state = OBJECT_RUNNING;
+	cgroup_find_frozen(object);
 	if (cgroup_watch(object)) {
 		object_free(object);
 		return NULL;

@@ -58,7 +58,8 @@ struct object {
 	enum object_state state;
 	bool own_child; /* of this launcher, so that it can tell how it ended */
 	bool releasing;
-	pid_t pid; /* 0: not known */
+	bool frozen; /* as was asked last */
+	pid_t pid;   /* 0: not known */
 	uint64_t start_ticks;
 	int watch; /* of cgroup.events, -1: none */
 	uint64_t oom_kills_before;

@@ -124,6 +124,8 @@ static void cgroup_settings(struct origin origin, const struct dsec_msg_cgroup_w
 	if (object && !object->releasing)
 		place = object_place(object, host_hierarchy(hierarchy));
 	if (place && may_write(request->settings)) {
+		if (place == object->places)
+			cgroup_note_frozen(object, request->settings);
 		settings_write(object, place, origin, request->settings);
 		return;
 	}

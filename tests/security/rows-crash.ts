@@ -64,25 +64,42 @@ async function expectOthersGoOn(world: SecurityWorld): Promise<void> {
   });
 }
 
-/** Somebody freezes it, and the edge that might know why is gone. */
-async function expectThawed(world: SecurityWorld, box: Box): Promise<void> {
-  await box.start(`echo begins; ${COUNTING}`, 'begins');
-  await expectCounting(box);
+/** Somebody freezes it while no launcher is there: nobody thaws it. The next edge does. */
+async function expectFoundFrozen(world: SecurityWorld, box: Box): Promise<void> {
   await world.reopen(async () => {
+    await world.node.killLauncher();
     writeFileSync(freezeFile(box), '1');
     await until('it is frozen', () => isFrozen(box) || undefined);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(isFrozen(box)).toBe(true);
+    await world.node.startLauncher();
   });
   expect(box.entry.state).toBe('running');
-  await until('it is thawed', () => !isFrozen(box) || undefined);
+  await expectCounting(box);
+}
+
+/** Somebody freezes what runs, and thaws what is paused: neither stays so. */
+async function expectKept(world: SecurityWorld, box: Box): Promise<void> {
+  const setting = () => readFileSync(freezeFile(box), 'utf8').trim();
+  writeFileSync(freezeFile(box), '1');
+  await until('it is to run', () => setting() === '0' || undefined);
   await expectCounting(box);
   await world.edge.lifecycle.pause(box.entry, context());
-  await world.reopen(async () => {
-    writeFileSync(freezeFile(box), '0');
-    await until('it is thawed', () => !isFrozen(box) || undefined);
-  });
-  await until('what is paused is frozen', () => isFrozen(box) || undefined);
+  writeFileSync(freezeFile(box), '0');
+  await until('it is to rest', () => setting() === '1' || undefined);
+  await until('it is frozen', () => isFrozen(box) || undefined);
   expect(box.entry.state).toBe('paused');
+}
+
+/** The edge that froze it is gone: one that is paused rests on, another runs. */
+async function expectThawed(world: SecurityWorld, box: Box): Promise<void> {
+  await world.reopen();
+  expect([box.entry.state, isFrozen(box)]).toEqual(['paused', true]);
   await world.edge.lifecycle.resume(box.entry, context());
+  await expectCounting(box);
+  await world.edge.backend.freeze(box.entry.key);
+  await world.reopen(async () => expect(isFrozen(box)).toBe(true));
+  expect(box.entry.state).toBe('running');
   await expectCounting(box);
 }
 
@@ -98,15 +115,6 @@ function livesOnWithoutParent(): Promise<boolean> {
     await new Promise((resolve) => setTimeout(resolve, 200));
     return existsSync(`/proc/${Number(pid)}/exe`);
   });
-}
-
-/** Nobody else thaws it: without the next edge it stays as it is. */
-async function expectStaysFrozen(box: Box): Promise<void> {
-  writeFileSync(freezeFile(box), '1');
-  await until('it is frozen', () => isFrozen(box) || undefined);
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  expect(isFrozen(box)).toBe(true);
-  writeFileSync(freezeFile(box), '0');
 }
 
 export const CRASH_ROWS: readonly Row[] = [
@@ -127,12 +135,14 @@ export const CRASH_ROWS: readonly Row[] = [
     ...{
       id: 100,
       name: 'frozen-orphan',
-      expected: 'what was frozen while no edge was there runs; what is paused stays so',
+      expected: 'what others froze runs, and what an edge froze that died; what is paused rests',
     },
     later: 'an edge that dies in the middle of a pause: tests/chaos/edge-crash.test.ts',
     check: (world) =>
       withBox(world, async (box) => {
-        await expectStaysFrozen(box);
+        await box.start(`echo begins; ${COUNTING}`, 'begins');
+        await expectFoundFrozen(world, box);
+        await expectKept(world, box);
         await expectThawed(world, box);
       }),
   },

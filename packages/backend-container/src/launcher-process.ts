@@ -1,7 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { DsecError, type EdgeId, SECOND_MS, systemClock } from '@dsec/std';
+import { DsecError, type EdgeId, MIB, SECOND_MS, systemClock } from '@dsec/std';
 import { connectUnix } from '@dsec/transport';
 import { launcherCgroups } from './cgroup-layout.ts';
 
@@ -9,7 +17,7 @@ export interface LauncherProcessOptions {
   /** The programs `dsec-launcher` and `aether`. */
   readonly program: string;
   readonly agentProgram: string;
-  /** Absolute, mode 0700. What the launcher says goes to `launcher.log` there. */
+  /** Absolute, mode 0700. What the launcher says goes to `launcher.log` there; see `openLog`. */
   readonly stateRoot: string;
   readonly edgeId: EdgeId;
   /** Who may ask it for anything, beside root. */
@@ -28,6 +36,7 @@ const START_TIMEOUT_MS = 10 * SECOND_MS;
 const LOOK_MS = 5;
 /** Of the log, in the error of one that does not start. */
 const LOG_TAIL_BYTES = 1024;
+const LOG_BYTES_MAX = MIB;
 
 /**
  * Sees to it that a launcher listens at the state root: finds the one that is there, or starts one. It
@@ -59,7 +68,7 @@ function launch({
   edgeUid,
   env = {},
 }: LauncherProcessOptions): ChildProcess {
-  const log = openSync(join(stateRoot, 'launcher.log'), 'a', 0o600);
+  const log = openLog(stateRoot);
   try {
     const child = spawn(
       program,
@@ -76,6 +85,17 @@ function launch({
   } finally {
     closeSync(log);
   }
+}
+
+/**
+ * A launcher says why it does not start, in a line, and nothing later: only starts that fail again and
+ * again make the log long. A new one makes room; the file before it is kept beside it.
+ */
+function openLog(stateRoot: string): number {
+  const path = join(stateRoot, 'launcher.log');
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes >= LOG_BYTES_MAX) renameSync(path, `${path}.1`);
+  return openSync(path, 'a', 0o600);
 }
 
 function listens(socketPath: string): Promise<boolean> {
