@@ -12,10 +12,10 @@ enum {
 	DIGITS = 20,
 };
 
-/* Returns 0 when the kernel does not say. */
-static uint64_t number_in(const char *path)
+/* Returns 0 when the kernel does not say, or says that there is no limit. */
+static uint64_t number_in(int directory, const char *path)
 {
-	AUTO_CLOSE fd = openat(host.proc, path, O_RDONLY | O_CLOEXEC);
+	AUTO_CLOSE fd = openat(directory, path, O_RDONLY | O_CLOEXEC);
 	char text[DIGITS + 1] = "";
 
 	if (fd < 0 || read(fd, text, DIGITS) <= 0)
@@ -41,8 +41,8 @@ static int open_limit(void)
 
 int ceiling_set(void)
 {
-	uint64_t ids = number_in("sys/kernel/pid_max");
-	uint64_t threads = number_in("sys/kernel/threads-max");
+	uint64_t ids = number_in(host.proc, "sys/kernel/pid_max");
+	uint64_t threads = number_in(host.proc, "sys/kernel/threads-max");
 	AUTO_CLOSE limit = open_limit();
 	char text[DIGITS + 1];
 	int length;
@@ -57,4 +57,12 @@ int ceiling_set(void)
 		snprintf(text, sizeof(text), "%llu",
 			 (unsigned long long)(ids < threads ? ids : threads) * SHARE_PERCENT / 100);
 	return write(limit, text, (size_t)length) == length ? 0 : -errno;
+}
+
+int ceiling_check(void)
+{
+	const struct hierarchy *pids = host_hierarchy("pids");
+	uint64_t max = pids ? number_in(pids->directory, "pids.max") : 0;
+
+	return max > 0 && number_in(pids->directory, "pids.current") > max ? -EAGAIN : 0;
 }

@@ -9,4 +9,10 @@
  */
 int ceiling_set(void);
 
+/*
+ * In version 1 a process is counted where it is moved to, but not refused: that there are more
+ * than the ceiling allows has to be looked up then. Returns 0 or -EAGAIN, as a fork would.
+ */
+int ceiling_check(void);
+
 #endif

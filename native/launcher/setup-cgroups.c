@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "ceiling.h"
 #include "cgroup.h"
 #include "kernel.h"
 #include "setup.h"
@@ -26,9 +27,13 @@ static _Alignas(16) char joiner_stack[JOINER_STACK_BYTES];
 static int join(void *context)
 {
 	struct setup *setup = context;
-
 	/* The first process of the namespace that both are in. */
-	return -cgroup_join(setup->object, "1", setup->joiner_step);
+	int err = cgroup_join(setup->object, "1", setup->joiner_step);
+
+	if (err)
+		return -err;
+	strcpy(setup->joiner_step, "ceiling");
+	return -ceiling_check();
 }
 
 int setup_cgroups(struct setup *setup)

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { cgroupDirectories } from './launcher-world.ts';
 
 export interface NodeCeiling {
-  /** Of the cgroups that count them. In version 1 what exists already may be moved into a full one. */
-  readonly version: 1 | 2;
   /** As the launcher has set it. */
   readonly max: number;
   /** Processes of all sandboxes. */
@@ -23,7 +21,6 @@ export function nodeCeiling(edgeId: string): NodeCeiling {
   const set = (value: number | 'max') => writeFileSync(join(directory, 'pids.max'), `${value}`);
   const current = () => read('pids.current');
   return {
-    version: existsSync(join(directory, 'cgroup.kill')) ? 2 : 1,
     max: read('pids.max'),
     current,
     lower(above) {
