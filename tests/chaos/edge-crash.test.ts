@@ -1,7 +1,7 @@
 /**
  * The daemon is killed at each of its crash points, in the middle of the life of sandboxes on real
- * containers; the next one must find the world as the journal says. The suite fails when a point was never
- * reached.
+ * containers, and at random moments, with its launcher, an agent, or both; the next one must find the world
+ * as the journal says. The suite fails when a point was never reached.
  */
 import { join } from 'node:path';
 import { CRASH_POINTS, type CrashPoint } from '@dsec/edge';
@@ -25,7 +25,9 @@ import {
 const isRoot = process.getuid?.() === 0;
 
 const SEED = Number(process.env.SEED ?? 7);
-const RANDOM_KILLS = process.env.DSEC_TEST_LONG === '1' ? 200 : 1;
+const RANDOM_KILLS = process.env.DSEC_TEST_LONG === '1' ? 240 : 4;
+/** Who dies at a random moment. The daemon dies at the end at the latest. */
+const VICTIMS = ['edge', 'edge and launcher', 'edge and agent', 'launcher and agent'] as const;
 /** Nodes that are used at a time: much of a life is waiting. */
 const NODES = 3;
 /** About as long as everything that happens to sandboxes takes. */
@@ -43,6 +45,8 @@ const OUTPUT_BYTES = 108_894;
 
 const stores: SharedStore[] = [];
 const hosts: EdgeHost[] = [];
+/** For a node, the first one first: more tests run at a time than there are nodes. */
+const waiting: ((host: EdgeHost) => void)[] = [];
 let round = 0;
 const reached = new Set<CrashPoint>();
 
@@ -60,7 +64,7 @@ describe.skipIf(!isRoot)('an edge that is killed (needs root)', () => {
   }, 120_000);
 
   afterAll(async () => {
-    await Promise.all(hosts.map((host) => host.world.close()));
+    await Promise.all(hosts.map((host) => host.close()));
     for (const shared of stores) shared.remove();
   }, 60_000);
 
@@ -81,19 +85,20 @@ describe.skipIf(!isRoot)('an edge that is killed (needs root)', () => {
       }),
     );
 
-    it(`at any moment (seed ${SEED})`, async () => {
-      const random = createSeededRandom(SEED);
-      for (let n = 0; n < RANDOM_KILLS; n += 1) {
-        await onFreeHost(async (host, name) => {
-          const dying = await host.start();
-          const life = liveALife(host, dying, name).catch(() => undefined);
-          await Promise.race([life, pause(random.int(LIFE_MS))]);
-          await dying.end('SIGKILL');
-          await life;
-          await checkNextEdge(host, name);
-        });
-      }
-    });
+    it.each(randomKills())('at any moment: $name', ({ victims, afterMs }) =>
+      onFreeHost(async (host, name) => {
+        const dying = await host.start();
+        const life = liveALife(host, dying, name).catch(() => undefined);
+        await Promise.race([life, pause(afterMs)]);
+        if (victims.includes('edge')) await dying.end('SIGKILL');
+        if (victims.includes('launcher')) host.killLauncher();
+        const [someone] = victims.includes('agent') ? host.lives() : [];
+        if (someone !== undefined) host.killAgent(someone as SandboxId);
+        await life;
+        if (dying.isAlive()) await dying.end('SIGKILL');
+        await checkNextEdge(host, name);
+      }),
+    );
   });
 
   it('was killed at every point', () => {
@@ -101,18 +106,26 @@ describe.skipIf(!isRoot)('an edge that is killed (needs root)', () => {
   });
 });
 
+/** Each victim dies as often as the others. */
+function randomKills() {
+  const random = createSeededRandom(SEED);
+  return Array.from({ length: RANDOM_KILLS }, (_, n) => {
+    const victims = VICTIMS[n % VICTIMS.length] ?? 'edge';
+    const afterMs = random.int(LIFE_MS);
+    return { name: `${victims} (${n + 1}, seed ${SEED})`, victims, afterMs };
+  });
+}
+
 /** Waits for a node that nobody uses. The name is of the round, for its keys. */
 async function onFreeHost(use: (host: EdgeHost, name: string) => Promise<void>): Promise<void> {
-  let host = hosts.pop();
-  while (host === undefined) {
-    await pause(20);
-    host = hosts.pop();
-  }
+  const host = hosts.pop() ?? (await new Promise<EdgeHost>((resolve) => waiting.push(resolve)));
   try {
     round += 1;
     await use(host, `r${round}`);
   } finally {
-    hosts.push(host);
+    const next = waiting.shift();
+    if (next === undefined) hosts.push(host);
+    else next(host);
   }
 }
 

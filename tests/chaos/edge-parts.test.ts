@@ -2,7 +2,6 @@
  * A running `dsec edge` whose parts are killed one after the other, as an operator or the kernel would:
  * the edge, its launcher, an agent, then all three at once. Nothing else is hurt, and what is told is true.
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Exec, ROUTES, type Sandbox } from '@dsec/protocol';
 import type { ExecId, SandboxId } from '@dsec/std';
@@ -51,8 +50,7 @@ describe.skipIf(!isRoot)('the parts of an edge that are killed (needs root)', ()
   }, 120_000);
   afterAll(async () => {
     if (edge?.isAlive()) await edge.end('SIGKILL');
-    for (const pid of launchersOf(host.world.stateRoot)) process.kill(pid, 'SIGKILL');
-    await host.world.close();
+    await host.close();
     shared.remove();
   });
 
@@ -80,11 +78,6 @@ describe.skipIf(!isRoot)('the parts of an edge that are killed (needs root)', ()
       const { endReason } = (await stateOf(edge)).find(({ id }) => id === sandbox.id) ?? {};
       return endReason;
     });
-  const killLauncher = () => {
-    const pids = launchersOf(host.world.stateRoot);
-    expect(pids).toHaveLength(1);
-    for (const pid of pids) process.kill(pid, 'SIGKILL');
-  };
 
   it('hurt nobody else, and are there again', async () => {
     edge = await host.start();
@@ -98,7 +91,7 @@ describe.skipIf(!isRoot)('the parts of an edge that are killed (needs root)', ()
     // Not asked, since it is paused: what is known of it is said.
     expect(await execOf(rests)).toMatchObject({ state: 'running' });
 
-    killLauncher();
+    host.killLauncher();
     await expectCounting(lives);
     const late = await until('another launcher makes sandboxes', () =>
       count().catch(() => undefined),
@@ -109,7 +102,7 @@ describe.skipIf(!isRoot)('the parts of an edge that are killed (needs root)', ()
     expect(await execOf(dies)).toMatchObject({ state: 'unknown', error: { code: 'agent-lost' } });
     await expectCounting(late);
 
-    killLauncher();
+    host.killLauncher();
     host.killAgent(late.sandbox.id as SandboxId);
     await edge.end('SIGKILL');
     edge = await host.start();
@@ -126,18 +119,3 @@ describe.skipIf(!isRoot)('the parts of an edge that are killed (needs root)', ()
     expect(host.rows('slots')).toBe(0);
   });
 });
-
-/** Processes of a launcher with this state root. */
-function launchersOf(stateRoot: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-        return words[0]?.endsWith('dsec-launcher') && words.includes(stateRoot);
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { JOURNAL_TABLES, openJournal } from '@dsec/edge';
@@ -42,6 +42,10 @@ export interface EdgeHost {
   /** Rows of a table of the journal, which no daemon has open. */
   rows(table: string): number;
   killAgent(id: SandboxId): void;
+  /** Kills the launcher, whoever started it. The next daemon starts another. */
+  killLauncher(): void;
+  /** Ends what still runs, and removes everything. */
+  close(): Promise<void>;
 }
 
 export function createEdgeHost(world: BackendWorld): EdgeHost {
@@ -56,6 +60,9 @@ export function createEdgeHost(world: BackendWorld): EdgeHost {
         .filter((name) => name.startsWith('sb-'))
         .map((name) => join(directory, name)),
     );
+  const killLauncher = () => {
+    for (const pid of launchersOf(stateRoot)) unlessGone(() => process.kill(pid, 'SIGKILL'));
+  };
   return {
     world,
     start: async ({ crashPoint, keepEndedMs = 600_000 } = {}) => {
@@ -85,14 +92,40 @@ export function createEdgeHost(world: BackendWorld): EdgeHost {
     },
     killAgent(id) {
       const [group = ''] = groups().filter((path) => path.includes(id));
-      const file = join(group, 'cgroup.procs');
-      const pids = existsSync(file)
-        ? readFileSync(file, 'utf8').trim().split('\n').map(Number)
-        : [];
-      const [agent] = pids.filter((pid) => pid > 1).sort((a, b) => a - b);
-      if (agent !== undefined) process.kill(agent, 'SIGKILL');
+      const pids = unlessGone(() => readFileSync(join(group, 'cgroup.procs'), 'utf8')) ?? '';
+      const [agent] = pids
+        .split('\n')
+        .map(Number)
+        .filter((pid) => pid > 1)
+        .sort((a, b) => a - b);
+      if (agent !== undefined) unlessGone(() => process.kill(agent, 'SIGKILL'));
+    },
+    killLauncher,
+    async close() {
+      killLauncher();
+      await world.close();
     },
   };
+}
+
+/** What may end at any time is looked at as it is, or not at all. */
+function unlessGone<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Processes of a launcher with this state root. */
+function launchersOf(stateRoot: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      const words = unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.split('\0');
+      return words?.[0]?.endsWith('dsec-launcher') && words.includes(stateRoot);
+    })
+    .map(Number);
 }
 
 async function processOf(

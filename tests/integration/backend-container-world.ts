@@ -31,7 +31,7 @@ import {
   systemRandom,
 } from '@dsec/std';
 import { type BaseAdditions, importBase, SHELL_COMMANDS } from './backend-container-base.ts';
-import { cgroupDirectories, LAUNCHER, NATIVE, pinnedPaths, until } from './launcher-world.ts';
+import { buildNative, cgroupDirectories, LAUNCHER, NATIVE, pinnedPaths, until } from './launcher-world.ts';
 
 /** What costs time and can be shared by the tests of a file: a store with a layer in it. */
 export interface SharedStore {
@@ -41,6 +41,7 @@ export interface SharedStore {
 }
 
 export async function openSharedStore(more?: BaseAdditions): Promise<SharedStore> {
+  buildNative();
   const directory = mkdtempSync(join(tmpdir(), 'dsec-backend-'));
   const store = await createLayerStore(join(directory, 'store'));
   const baseId = await importBase(store, directory, more);

@@ -88,10 +88,15 @@ export function createCoreWorld(options: CoreWorldOptions = {}): CoreWorld {
   onTestFinished(() => rmSync(stateRoot, { recursive: true, force: true }));
   const latencyMs = { createStep: options.createStepMs ?? 0 };
   const world = createSimWorld({ clock, random, latencyMs });
+  let last: EdgeCore | undefined;
+  onTestFinished(async () => {
+    if (last?.journal.db.open) await last.close();
+  });
   const open = async (changes: Partial<EdgeCoreOptions> = {}) => {
     const backend = createSimBackend(world);
+    const time = timeOfLife(clock);
     const core = await openEdgeCore({
-      ...{ stateRoot, clock, random, bootId: BOOT_ID, environments: ENVIRONMENTS },
+      ...{ stateRoot, clock: time.clock, random, bootId: BOOT_ID, environments: ENVIRONMENTS },
       ...{ edgeId: parseEdgeId('e1'), shardId: parseShardId('s1') },
       openBackend: async () => wrap(backend),
       openAgents: agentsOf,
@@ -100,17 +105,29 @@ export function createCoreWorld(options: CoreWorldOptions = {}): CoreWorld {
       log: { info: () => undefined, warn: () => undefined },
       ...changes,
     });
-    onTestFinished(async () => {
-      if (core.journal.db.open) await core.close();
-    });
+    last = core;
     await core.recover(new AbortController().signal);
     const crash = () => {
+      time.end();
       backend.crash();
       core.journal.close();
     };
     return { core, backend, crash };
   };
   return { stateRoot, world, open };
+}
+
+/** The clock of a process: who slept when that was killed never wakes, and is not kept. */
+function timeOfLife(clock: Clock): { readonly clock: Clock; end(): void } {
+  const life = new AbortController();
+  const sleep: Clock['sleep'] = (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const signals = signal === undefined ? [life.signal] : [life.signal, signal];
+      clock.sleep(ms, AbortSignal.any(signals)).then(resolve, (thrown) => {
+        if (!life.signal.aborted) reject(thrown);
+      });
+    });
+  return { clock: { ...clock, sleep }, end: () => life.abort() };
 }
 
 /** Connected once the agent can be dialled. */
