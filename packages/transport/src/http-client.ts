@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { IDEMPOTENCY_HEADER } from '@dsec/protocol';
 import { DsecError, type ErrorCode, fromErrorBody, KIB, MIB, SECOND_MS } from '@dsec/std';
-import { type Dispatcher, errors, Pool } from 'undici';
+import { errors, Pool } from 'undici';
 import { abortError, type Deadline, startDeadline } from './deadline.ts';
-import { parseJson, readBounded } from './http-body.ts';
+import { parseJson } from './http-body.ts';
+import { dispatchOnce, type IncomingReply } from './http-reply.ts';
 import { RETRY_POLICY, type RetryPolicy, withRetries } from './http-retry.ts';
 import { newTraceparent, TRACEPARENT_HEADER } from './trace.ts';
 
@@ -86,7 +87,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   const attemptAll = async <T>(
     request: HttpRequest,
-    use: (reply: Dispatcher.ResponseData, deadline: Deadline) => Promise<T>,
+    use: (reply: IncomingReply, deadline: Deadline) => Promise<T>,
   ): Promise<T> => {
     const deadline = startDeadline(request.deadlineMs ?? usualDeadlineMs, request.signal);
     const attempt = async () => {
@@ -108,17 +109,15 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   return {
     read: (request) =>
-      attemptAll(request, async (reply, deadline) => {
-        const body = await readBounded(reply.body, replyBytesMax);
+      attemptAll(request, async ({ status, headers, read }, deadline) => {
+        const body = await read(replyBytesMax);
         deadline.stop();
-        return { status: reply.statusCode, headers: reply.headers, body };
+        return { status, headers, body };
       }),
     open: (request) =>
-      attemptAll(request, async (reply, deadline) => {
+      attemptAll(request, async ({ status, headers, pieces }, deadline) => {
         deadline.lift();
-        reply.body.once('close', () => deadline.stop());
-        const body = translated(reply.body, deadline.signal);
-        return { status: reply.statusCode, headers: reply.headers, body };
+        return { status, headers, body: limitedBy(deadline, pieces()) };
       }),
     close: () => pool.destroy(new DsecError('unavailable', 'the client was closed')),
   };
@@ -135,30 +134,32 @@ async function send(
   request: HttpRequest,
   headers: Readonly<Record<string, string>> | undefined,
   signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
+): Promise<IncomingReply> {
   if (signal.aborted) throw abortError(signal);
   const { method, target, body, idempotencyKey, traceparent } = request;
-  const reply = await pool.request({
-    method,
-    path: target,
-    headers: {
-      ...headers,
-      ...request.headers,
-      [TRACEPARENT_HEADER]: traceparent ?? newTraceparent(),
-      ...(idempotencyKey === undefined ? {} : { [IDEMPOTENCY_HEADER]: idempotencyKey }),
+  const reply = await dispatchOnce(
+    pool,
+    {
+      method,
+      path: target,
+      headers: {
+        ...headers,
+        ...request.headers,
+        [TRACEPARENT_HEADER]: traceparent ?? newTraceparent(),
+        ...(idempotencyKey === undefined ? {} : { [IDEMPOTENCY_HEADER]: idempotencyKey }),
+      },
+      body: body === undefined || body instanceof Uint8Array ? (body ?? null) : Readable.from(body),
+      bodyTimeout: request.silenceMs ?? 0,
     },
-    body: body === undefined || body instanceof Uint8Array ? (body ?? null) : Readable.from(body),
-    bodyTimeout: request.silenceMs ?? 0,
-    signal,
-  });
-  if (reply.statusCode >= 200 && reply.statusCode < 300) return reply;
+    { signal, translate: (thrown) => translate(thrown, signal) },
+  );
+  if (reply.status >= 200 && reply.status < 300) return reply;
   throw await errorOf(reply);
 }
 
-async function errorOf(reply: Dispatcher.ResponseData): Promise<DsecError> {
-  const body = await readBounded(reply.body, ERROR_BYTES_MAX);
-  const error = errorOfBody(reply.statusCode, body);
-  const retryAfter = Number(reply.headers['retry-after'] ?? Number.NaN);
+async function errorOf({ status, headers, read }: IncomingReply): Promise<DsecError> {
+  const error = errorOfBody(status, await read(ERROR_BYTES_MAX));
+  const retryAfter = Number(headers['retry-after'] ?? Number.NaN);
   if (!Number.isFinite(retryAfter)) return error;
   const retryAfterMs = Math.max(0, retryAfter) * SECOND_MS;
   return new DsecError(error.code, error.message, { details: { ...error.details, retryAfterMs } });
@@ -193,11 +194,11 @@ const CODE_OF_STATUS: ReadonlyMap<number, ErrorCode> = new Map([
   [504, 'deadline-exceeded'],
 ]);
 
-async function* translated(body: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* limitedBy<T>(deadline: Deadline, pieces: AsyncIterable<T>): AsyncGenerator<T> {
   try {
-    yield* body as AsyncIterable<Uint8Array>;
-  } catch (thrown) {
-    throw translate(thrown, signal);
+    yield* pieces;
+  } finally {
+    deadline.stop();
   }
 }
 

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { DsecError, KIB, SECOND_MS } from '@dsec/std';
-import { type Dispatcher, errors, Pool } from 'undici';
-import { onAborted } from './abort-listeners.ts';
+import { errors, Pool } from 'undici';
 import { abortError } from './deadline.ts';
 import type { ListenAddress } from './http-listener.ts';
+import { dispatchOnce, type IncomingReply, type ReplyHeaders } from './http-reply.ts';
 
 export interface ForwarderOptions {
   readonly address: ListenAddress;
@@ -23,14 +23,9 @@ export interface ForwardRequest {
   readonly signal: AbortSignal;
 }
 
-export interface ForwardReply {
-  readonly status: number;
+export interface ForwardReply extends Omit<IncomingReply, 'headers' | 'pieces' | 'pipe'> {
   /** Those that concern the message; those of the connection are left out. */
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** The body as it comes. Destroying it ends the answer; one that breaks off is destroyed with why. */
-  open(): Readable;
-  /** The body as a whole; `too-large` beyond `bytesMax`. */
-  read(bytesMax: number): Promise<Buffer>;
   /**
    * Head and body into a response, as fast as its reader takes them. Resolves at the end; when either side
    * breaks off, both do, and it rejects.
@@ -73,17 +68,31 @@ export function createHttpForwarder(options: ForwarderOptions): HttpForwarder {
     },
   });
   return {
-    send: (request) =>
-      new Promise((resolve, reject) => {
-        const { method, target, headers, body, signal } = request;
-        if (signal.aborted) return reject(abortError(signal));
-        pool.dispatch(
-          { method, path: target, headers, body: body ?? null },
-          createReplyHandler(signal, resolve, reject),
-        );
-      }),
+    async send({ method, target, headers, body, signal }) {
+      if (signal.aborted) throw abortError(signal);
+      const request = { method, path: target, headers, body: body ?? null };
+      const translate = (thrown: unknown) => errorOf(thrown, signal);
+      return forwardable(await dispatchOnce(pool, request, { signal, translate }));
+    },
     close: () => pool.destroy(new DsecError('unavailable', 'the server is closing')),
   };
+}
+
+function forwardable(reply: IncomingReply): ForwardReply {
+  const { status, read, open } = reply;
+  const headers = passedOn(reply.headers);
+  return {
+    ...{ status, headers, read, open },
+    pipe: (response) => reply.pipe(response, () => void response.writeHead(status, headers)),
+  };
+}
+
+function passedOn(received: ReplyHeaders): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(received)) {
+    if (value !== undefined && !OF_THE_CONNECTION.has(name)) headers[name] = value;
+  }
+  return headers;
 }
 
 export function baseUrlOf(address: ListenAddress): string {
@@ -99,160 +108,7 @@ export function connectTo(address: ListenAddress): Socket {
     : connect({ ...address, noDelay: true });
 }
 
-/** Where the body goes once somebody wants it. */
-interface Sink {
-  /** False: no more for now. */
-  data(chunk: Buffer): boolean;
-  end(): void;
-  fail(error: DsecError): void;
-}
-
-function createReplyHandler(
-  signal: AbortSignal,
-  resolve: (reply: ForwardReply) => void,
-  reject: (error: DsecError) => void,
-): Dispatcher.DispatchHandler {
-  let sink: Sink | undefined;
-  let failure: DsecError | undefined;
-  let control: Dispatcher.DispatchController | undefined;
-  const abort = () => control?.abort(abortError(signal));
-  const release = onAborted(signal, abort);
-  const attach = (attached: Sink) => {
-    if (failure !== undefined) return attached.fail(failure);
-    sink = attached;
-    control?.resume();
-  };
-  return {
-    onRequestStart(controller) {
-      control = controller;
-      if (signal.aborted) abort();
-    },
-    onResponseStart(controller, status, headers) {
-      if (status < 200) return;
-      controller.pause();
-      resolve(replyOf(status, headers, controller, attach));
-    },
-    onResponseData(controller, chunk) {
-      if (sink?.data(chunk) === false) controller.pause();
-    },
-    onResponseEnd() {
-      release();
-      sink?.end();
-    },
-    onResponseError(_controller, thrown) {
-      release();
-      failure = translate(thrown, signal);
-      reject(failure);
-      sink?.fail(failure);
-    },
-  };
-}
-
-function replyOf(
-  status: number,
-  received: Record<string, string | string[] | undefined>,
-  controller: Dispatcher.DispatchController,
-  attach: (sink: Sink) => void,
-): ForwardReply {
-  const headers: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(received)) {
-    if (value !== undefined && !OF_THE_CONNECTION.has(name)) headers[name] = value;
-  }
-  return {
-    ...{ status, headers },
-    read: (bytesMax) => readBody(controller, attach, bytesMax),
-    open: () => openBody(controller, attach),
-    pipe: (response) =>
-      pipeBody(controller, attach, response, () => {
-        response.writeHead(status, headers);
-      }),
-  };
-}
-
-type Attach = (sink: Sink) => void;
-
-function readBody(
-  controller: Dispatcher.DispatchController,
-  attach: Attach,
-  bytesMax: number,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    attach({
-      data(chunk) {
-        bytes += chunk.length;
-        if (bytes <= bytesMax) chunks.push(chunk);
-        else {
-          controller.abort(new DsecError('too-large', `an answer has more than ${bytesMax} bytes`));
-        }
-        return true;
-      },
-      end: () => resolve(Buffer.concat(chunks, bytes)),
-      fail: reject,
-    });
-  });
-}
-
-function openBody(controller: Dispatcher.DispatchController, attach: Attach): Readable {
-  let isAttached = false;
-  const body: Readable = new Readable({
-    read() {
-      if (isAttached) return controller.resume();
-      isAttached = true;
-      attach({
-        data: (chunk) => body.push(chunk),
-        end: () => body.push(null),
-        fail: (error) => body.destroy(error),
-      });
-    },
-    destroy(error, done) {
-      if (!body.readableEnded) {
-        controller.abort(new DsecError('cancelled', 'the answer is not wanted any more'));
-      }
-      done(error);
-    },
-  });
-  return body;
-}
-
-function pipeBody(
-  controller: Dispatcher.DispatchController,
-  attach: Attach,
-  response: ServerResponse,
-  writeHead: () => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onDrain = () => controller.resume();
-    const onClose = () => {
-      if (response.writableFinished) return;
-      controller.abort(new DsecError('cancelled', 'the caller is gone'));
-    };
-    const done = () => {
-      response.off('drain', onDrain);
-      response.off('close', onClose);
-    };
-    response.on('drain', onDrain);
-    response.on('close', onClose);
-    writeHead();
-    attach({
-      data: (chunk) => response.write(chunk),
-      end() {
-        done();
-        response.end();
-        resolve();
-      },
-      fail(error) {
-        done();
-        response.destroy();
-        reject(error);
-      },
-    });
-    if (response.destroyed) onClose();
-  });
-}
-
-function translate(thrown: unknown, signal: AbortSignal): DsecError {
+function errorOf(thrown: unknown, signal: AbortSignal): DsecError {
   if (signal.aborted) return abortError(signal);
   if (thrown instanceof DsecError) return thrown;
   if (thrown instanceof errors.HTTPParserError || thrown instanceof errors.HeadersOverflowError) {
