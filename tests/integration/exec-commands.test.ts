@@ -76,6 +76,26 @@ describe('commands through the edge', () => {
     expect((await outputOf(edge(), exec)).toString()).toBe('hello world');
   });
 
+  test('the input of a command that has read enough may be ended late; more is refused', async () => {
+    const { execs, entry } = edge();
+    const spec = { shell: 'read line; echo "$line"', stdin: true };
+    const { exec } = await execs.start(entry, spec, context());
+    const id = exec.id as never;
+    const write = (offset: number, text: string, end = false) =>
+      execs.writeStdin(entry, id, { offset, end }, piecesOf(text), context());
+    await write(0, 'enough\n');
+    await execs.get(entry, id, { waitMs: 10_000 }, context());
+    expect(await write(7, '', true)).toEqual({ offset: 7 });
+    await expect(write(7, 'more', true)).rejects.toMatchObject({ code: 'state-conflict' });
+    expect((await outputOf(edge(), exec)).toString()).toBe('enough\n');
+    const deaf = await execs.start(entry, { argv: ['true'] }, context());
+    await execs.get(entry, deaf.exec.id as never, { waitMs: 10_000 }, context());
+    const end = { offset: 0, end: true };
+    await expect(
+      execs.writeStdin(entry, deaf.exec.id as never, end, piecesOf(''), context()),
+    ).rejects.toMatchObject({ code: 'state-conflict' });
+  });
+
   test('signals, timeouts and terminals', async () => {
     const { execs, entry } = edge();
     const start = (spec: object) => execs.start(entry, spec, context());

@@ -2,7 +2,7 @@ import { type Exec, type ExecSpec, ROUTES } from '@dsec/protocol';
 import { type Asked, askedOfExec } from './asked.ts';
 import { type FollowOptions, followCommand, type OutputChunk } from './attachment.ts';
 import { bytesOf } from './byte-input.ts';
-import type { DsecError } from './errors.ts';
+import { type DsecError, StateConflictError } from './errors.ts';
 import type { ExecResult } from './exec-result.ts';
 import { type ExecPlace, type OutputName, readOutput, resultOf } from './output.ts';
 import { startWait } from './patience.ts';
@@ -91,6 +91,7 @@ export class Command {
     return this.#stdin.write(bytesOf(data), options);
   }
 
+  /** Says that no more input comes. Does nothing when it has ended. */
   closeStdin(options: CallSettings = {}): Promise<void> {
     return this.#stdin.end(options);
   }
@@ -105,9 +106,15 @@ export class Command {
     await this.#server.call(ROUTES.signalExec, input, { signal: abort });
   }
 
-  /** SIGKILL for every process that it has left. */
-  kill(options: { signal?: AbortSignal } = {}): Promise<void> {
-    return this.signal(9, { ...options, scope: 'tree' });
+  /** SIGKILL for every process that it has left. Does nothing when it has ended. */
+  async kill(options: { signal?: AbortSignal } = {}): Promise<void> {
+    try {
+      await this.signal(9, { ...options, scope: 'tree' });
+    } catch (thrown) {
+      if (!(thrown instanceof StateConflictError)) throw thrown;
+      await this.refresh(options);
+      if (!hasEnded(this.#info)) throw thrown;
+    }
   }
 
   /** Sets the size of its terminal. */

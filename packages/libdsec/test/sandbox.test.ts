@@ -1,3 +1,4 @@
+import { DsecError as CodedError } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
 import { Client, type Command, Sandbox, StateConflictError, Timeout } from '../src/index.ts';
 import {
@@ -73,6 +74,23 @@ describe('a sandbox', () => {
     const url = await startFake({ createSandbox: async () => sandboxInfo() });
     await using sandbox = await Sandbox.create({ url, apiKey: API_KEY, environment: 'x' });
     await expect(sandbox.stop()).rejects.toMatchObject({ name: 'NotFoundError' });
+  });
+
+  it('has commands whose kill does nothing when they have ended', async () => {
+    let state: 'running' | 'exited' = 'running';
+    const client = await clientOf({
+      getSandbox: async () => sandboxInfo(),
+      startExec: async () => ({ exec: execInfo({}, { state: 'running' }) }),
+      getExec: async () => execInfo({}, { state }),
+      async signalExec() {
+        throw new CodedError('state-conflict', 'the command has ended');
+      },
+    });
+    const command = await (await client.get(SANDBOX_ID)).start(['a']);
+    await expect(command.kill()).rejects.toMatchObject({ name: 'StateConflictError' });
+    state = 'exited';
+    await command.kill();
+    await expect(command.signal(15)).rejects.toMatchObject({ name: 'StateConflictError' });
   });
 
   it('has commands that are started, listed and found', async () => {

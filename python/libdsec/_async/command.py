@@ -156,7 +156,7 @@ class AsyncCommand:
             await self._send_stdin(piece, end=False)
 
     async def close_stdin(self) -> None:
-        """Says that no more input comes."""
+        """Says that no more input comes. Does nothing when it has ended."""
         await self._send_stdin(b"", end=True)
 
     async def signal(self, signal: int, scope: Literal["leader", "tree"] = "tree") -> None:

@@ -158,7 +158,7 @@ class Command:
             self._send_stdin(piece, end=False)
 
     def close_stdin(self) -> None:
-        """Says that no more input comes."""
+        """Says that no more input comes. Does nothing when it has ended."""
         self._send_stdin(b"", end=True)
 
     def signal(self, signal: int, scope: Literal["leader", "tree"] = "tree") -> None:

@@ -207,10 +207,11 @@ async function writeStdin(
   return { offset: await confirmInput(command, signal) };
 }
 
-/** A command that has ended takes only what it has taken before. */
+/** A command that has ended takes only what it has taken before, or nothing: so its input may be ended late. */
 async function repeatStdin(row: ExecRow, offset: number, body: AsyncIterable<Uint8Array>) {
   let at = offset;
   for await (const data of body) at += data.byteLength;
+  if (at === offset && row.spec.stdin) return { offset: row.stdinEnd ?? offset };
   if (row.stdinEnd !== undefined && at <= row.stdinEnd) return { offset: row.stdinEnd };
   throw new DsecError('state-conflict', 'the command has ended');
 }
