@@ -21,8 +21,9 @@ export function hashOfSecret(secret: string): string {
 
 /** The id of a key is a part of its hash, so that the secret leads to the record by one read. */
 export function keyIdOfHash(hash: string): string {
-  const bytes = Buffer.from(hash, 'hex').subarray(0, ID_LENGTH);
-  return `ke-${Array.from(bytes, (byte) => BASE32[byte & 31]).join('')}`;
+  let id = 'ke-';
+  for (const byte of Buffer.from(hash, 'hex').subarray(0, ID_LENGTH)) id += BASE32[byte & 31];
+  return id;
 }
 
 export const keyIdOf = (secret: string): string => keyIdOfHash(hashOfSecret(secret));

@@ -72,7 +72,7 @@ function keyReads(
   return {
     async get(key) {
       checkName(key, 'key');
-      const row = await transactor.read((nowMs) => sql.get.get(key, nowMs));
+      const row = await transactor.readOne((nowMs) => sql.get.get(key, nowMs));
       return row === undefined ? undefined : entryOf(row);
     },
     async list(prefix, options) {

@@ -23,6 +23,8 @@ export interface Transactor {
   write<T>(operation: (scope: WriteScope) => T, bytes?: number): Promise<T>;
   /** Runs the operation on one consistent state. */
   read<T>(operation: (nowMs: number) => T): Promise<T>;
+  /** The same for an operation of one statement, which needs no transaction around it. */
+  readOne<T>(operation: (nowMs: number) => T): Promise<T>;
   /** Adds a step that begins every write transaction. */
   housekeep(step: (scope: WriteScope) => void): void;
   close(): Promise<void>;
@@ -87,6 +89,12 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
     flushing = undefined;
   };
 
+  const readOne = async <T>(operation: (nowMs: number) => T): Promise<T> =>
+    whileBusy(busyTimeoutMs, () => {
+      if (!open) throw storeClosed();
+      return operation(nowMs());
+    });
+
   return {
     write<T>(operation: (scope: WriteScope) => T, bytes = 0) {
       if (!open) return Promise.reject(storeClosed());
@@ -99,12 +107,8 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
         flushing ??= flush();
       });
     },
-    async read(operation) {
-      return whileBusy(busyTimeoutMs, () => {
-        if (!open) throw storeClosed();
-        return db.transaction(() => operation(nowMs()))();
-      });
-    },
+    read: (operation) => readOne((nowMs) => db.transaction(() => operation(nowMs))()),
+    readOne,
     housekeep(step) {
       steps.push(step);
     },

@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { DsecError, KIB } from '@dsec/std';
 import type { Dispatcher } from 'undici';
-import { onAborted } from './abort-listeners.ts';
 import { abortError } from './deadline.ts';
 
 export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -67,7 +66,8 @@ function createReplyHandler(
   /** What came before anybody wanted it: most answers are whole by then. */
   const early = createEarly();
   const abort = () => control?.abort(abortError(signal));
-  const release = onAborted(signal, abort);
+  const release = () => signal.removeEventListener('abort', abort);
+  signal.addEventListener('abort', abort, { once: true });
   const attach = (attached: Sink) => {
     sink = attached;
     early.moveTo(attached);

@@ -153,7 +153,8 @@ function addHooks<Table extends RouteTable, Principal>(
     headersMax: limits.headersMax,
     targetBytesMax: limits.targetBytesMax,
   };
-  app.addHook('onRequest', async (request, reply) => {
+  // Hooks that wait for nothing are no promises: a request passes them all.
+  app.addHook('onRequest', (request, reply, done) => {
     records.begin(request, reply);
     // From here on every request has one.
     const traceparent = traceparentOf(request.headers[TRACEPARENT_HEADER]);
@@ -171,6 +172,7 @@ function addHooks<Table extends RouteTable, Principal>(
     // What clients say of a body that they do not send says nothing.
     if (!hasBody(request.raw)) delete request.headers['content-type'];
     watchStalls(request.raw, reply.raw, limits, isStream(request));
+    done();
   });
   app.addHook('preParsing', async (request) => {
     if (!hasBody(request.raw)) return;
@@ -179,10 +181,14 @@ function addHooks<Table extends RouteTable, Principal>(
     if (operation === undefined || route === undefined) throw noOperation();
     await options.admit?.(factsOf(operation, route, request, undefined));
   });
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     if (isClosing()) void reply.header('connection', 'close');
+    done(null, payload);
   });
-  app.addHook('onResponse', async (request) => lingerAfter(request.raw, limits.lingerMs));
+  app.addHook('onResponse', (request, _reply, done) => {
+    lingerAfter(request.raw, limits.lingerMs);
+    done();
+  });
   app.setNotFoundHandler(async () => {
     throw noOperation();
   });

@@ -21,5 +21,6 @@ export function traceparentOf(header: string | string[] | undefined): string {
 }
 
 export function newTraceparent(): string {
-  return `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-00`;
+  const hex = randomBytes(24).toString('hex');
+  return `00-${hex.slice(0, 32)}-${hex.slice(32)}-00`;
 }
