@@ -10,6 +10,8 @@ import { countOf, holdPlain, outcomesOf, runHost, runPlain } from './unprotected
 
 const MINUTES = '600';
 const BOMB_CHILDREN = process.env.DSEC_TEST_LONG === '1' ? 200 : 40;
+/** Many at a time fight over what memory there is, and only one after the other is killed for it. */
+const BOMB_MS = 200_000;
 
 /** Every process of the agent's program beside the first, as the sandbox numbers it. */
 const helpersOf = (box: Box) =>
@@ -111,6 +113,7 @@ export const AGENT_ROWS: readonly Row[] = [
             const bomb = await box.run(
               `echo -1000 > /proc/self/oom_score_adj; i=0; while [ $i -lt ${BOMB_CHILDREN} ]; ` +
                 'do tail /dev/zero & i=$((i+1)); done; wait; echo over',
+              { waitMs: BOMB_MS },
             );
             expect(bomb.stdout).toContain('over');
             expect(bomb.stderr).toContain('error');
