@@ -17,5 +17,6 @@ export { isNeeded } from './probe/verdicts.ts';
 export * from './process-control.ts';
 export * from './syscall.ts';
 export * from './syscall-numbers.ts';
+export * from './terminal.ts';
 export * from './user-namespace.ts';
 export * from './xattr.ts';

@@ -1,6 +1,7 @@
 import { fstatSync, statSync } from 'node:fs';
+import { PassThrough, pipeline, type Readable } from 'node:stream';
 import type { Command } from '@dsec/libdsec';
-import { DAY_MS, DsecError } from '@dsec/std';
+import { DAY_MS, DsecError, MIB } from '@dsec/std';
 
 /** A command may take its time to read; only its end ends the wait. */
 const WRITE_MS = 20 * DAY_MS;
@@ -10,6 +11,16 @@ export function hasInput(): boolean {
   const stat = fstatSync(0, { bigint: false });
   if (!stat.isCharacterDevice()) return true;
   return stat.rdev !== statSync('/dev/null').rdev;
+}
+
+/** What comes while a piece is on its way goes together in the next one, which may have so much. */
+const PIECE_BYTES = MIB;
+
+function gathered(input: Readable): Readable {
+  const pieces = new PassThrough({ readableHighWaterMark: PIECE_BYTES });
+  // Whoever reads the pieces is told of a failure by them.
+  pipeline(input, pieces, () => {});
+  return pieces;
 }
 
 /**
@@ -23,7 +34,7 @@ export function forwardInput(
   const over = new AbortController();
   const settings = { signal: over.signal, timeoutMs: WRITE_MS };
   const pump = async () => {
-    for await (const bytes of process.stdin) {
+    for await (const bytes of gathered(process.stdin)) {
       await command.write(await translate(bytes as Buffer), settings);
     }
     await command.closeStdin(settings);

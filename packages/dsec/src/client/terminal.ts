@@ -1,4 +1,5 @@
 /** The terminal that we were started on, where there is one. */
+import { stopOutputProcessing } from '@dsec/linux';
 import type { PtySize } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
 
@@ -15,14 +16,21 @@ export function terminalSize(): PtySize {
   return { rows: rows || SIZE_DEFAULT.rows, columns: columns || SIZE_DEFAULT.columns };
 }
 
-/** Every key goes to the command, Ctrl-C too, until the function that comes back is called, or we end. */
+/**
+ * Every key goes to the command, Ctrl-C too, and every byte that it writes to the terminal, until the
+ * function that comes back is called, or we end.
+ */
 export function enterRawMode(): () => void {
+  let resume = () => {};
   const restore = () => {
     process.removeListener('exit', restore);
+    resume();
+    resume = () => {};
     if (process.stdin.isTTY) process.stdin.setRawMode(false);
   };
   process.on('exit', restore);
   process.stdin.setRawMode(true);
+  resume = stopOutputProcessing(process.stdout.fd);
   return restore;
 }
 
