@@ -64,6 +64,13 @@ def test_where_no_server_is_known_it_says_what_to_do(tmp_path: Path) -> None:
             parse_server(url, KEY)
 
 
+def test_a_client_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    # A link to itself is refused to root too.
+    (tmp_path / "client.json").symlink_to("client.json")
+    with pytest.raises(errors.UnavailableError, match="client.json cannot be read by this user"):
+        find_server(environment={"DSEC_STATE": str(tmp_path)})
+
+
 @pytest.mark.parametrize(
     ("url", "is_local"),
     [

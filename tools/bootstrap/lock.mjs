@@ -17,8 +17,7 @@ export const LOCK_WAIT_S = 1800;
  * @returns {Promise<number>} The descriptor.
  */
 export async function takeLock(path, onWait, waitS = LOCK_WAIT_S) {
-  mkdirSync(dirname(path), { recursive: true });
-  const fd = openSync(path, 'a+');
+  const fd = openLock(path);
   if (!(await flock(fd, ['-n']))) {
     onWait(readFileSync(path, 'utf8').trim());
     if (!(await flock(fd, ['-w', String(waitS)]))) {
@@ -32,6 +31,22 @@ export async function takeLock(path, onWait, waitS = LOCK_WAIT_S) {
   ftruncateSync(fd);
   writeSync(fd, `process ${process.pid}, started ${new Date().toISOString()}\n`);
   return fd;
+}
+
+/** @param {string} path */
+function openLock(path) {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    return openSync(path, 'a+');
+  } catch (cause) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (cause);
+    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') throw cause;
+    throw new BootstrapFailure(
+      'rights',
+      `this user may not write ${path}, and building needs that`,
+      'start it as the owner of the checkout, or make a checkout of your own',
+    );
+  }
 }
 
 /**

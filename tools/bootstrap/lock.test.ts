@@ -53,6 +53,12 @@ describe('takeLock', () => {
     process.kill(grandchild, 'SIGKILL');
   });
 
+  it('says who may build where it cannot be written', async () => {
+    // No file can be made there, by root neither.
+    const refused = takeLock('/sys/kernel/bootstrap.lock', () => {});
+    await expect(refused).rejects.toMatchObject({ kind: 'rights', exitCode: 4 });
+  });
+
   it('is free after its holder was killed, but not before the holder’s commands have ended', async () => {
     const { child, grandchild } = await holder();
     child.kill('SIGKILL');

@@ -1,5 +1,5 @@
 /** Where the server is, and who asks. */
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -18,7 +18,8 @@ export interface ServerSettings {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const FILE_BYTES_MAX = 65_536;
-const HOW = 'start one with `dsec up`, or set DSEC_URL and DSEC_API_KEY';
+const HOW =
+  'start one with `dsec up`, or set DSEC_URL and DSEC_API_KEY (`dsec key create` makes a key)';
 
 /**
  * What was given, else `DSEC_URL` and `DSEC_API_KEY`, else the first of these files that is there: the one
@@ -35,7 +36,7 @@ export function findServer(
   if (url !== undefined && apiKey !== undefined) return { url, apiKey };
   const file = readClientFile(env);
   if (url === undefined && file === undefined) {
-    throw new UnavailableError('unavailable', `no server is known: ${HOW}`);
+    throw new UnavailableError('unavailable', `no server is known${denied(env)}: ${HOW}`);
   }
   const known = file !== undefined && (url === undefined || url === file.url) ? file : undefined;
   const key = apiKey ?? known?.apiKey;
@@ -49,14 +50,31 @@ export function findServer(
   return { url: server, apiKey: key };
 }
 
-function readClientFile(env: Environment) {
-  const named = env.DSEC_CLIENT;
-  const usual = [
+function usualFiles(env: Environment): readonly string[] {
+  return [
     join(homedir(), '.config/dsec/client.json'),
     ...(env.DSEC_STATE === undefined ? [] : [join(env.DSEC_STATE, 'client.json')]),
     '/var/lib/dsec/client.json',
   ];
-  for (const path of named === undefined ? usual : [named]) {
+}
+
+/** Says that there may be a server, whose client file is another user's. */
+function denied(env: Environment): string {
+  const path = usualFiles(env).find((file) => {
+    try {
+      accessSync(file, constants.R_OK);
+      return false;
+    } catch (thrown) {
+      const { code = '' } = thrown as NodeJS.ErrnoException;
+      return !['ENOENT', 'ENOTDIR'].includes(code);
+    }
+  });
+  return path === undefined ? '' : ` (${path} cannot be read by this user)`;
+}
+
+function readClientFile(env: Environment) {
+  const named = env.DSEC_CLIENT;
+  for (const path of named === undefined ? usualFiles(env) : [named]) {
     const text = readOptional(path);
     if (text !== undefined) return parseClientFile(path, text);
   }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -47,6 +47,16 @@ describe('findServer', () => {
     expect(findServer({}, env).url).toBe('http://home');
     expect(() => findServer({}, { ...env, DSEC_CLIENT: join(root, 'none') })).toThrow(
       /DSEC_CLIENT/,
+    );
+  });
+
+  it('says that a file is there which this user may not read', () => {
+    const state = join(root, 'state');
+    mkdirSync(state);
+    // A link to itself is refused to root too.
+    symlinkSync('client.json', join(state, 'client.json'));
+    expect(() => findServer({}, { DSEC_STATE: state })).toThrow(
+      /no server is known .*state\/client\.json cannot be read/,
     );
   });
 

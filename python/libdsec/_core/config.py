@@ -52,10 +52,11 @@ def find_server(
         found = _read(path)
         if found is not None and (url is None or url == found[0]):
             return parse_server(found[0], api_key or found[1])
-    advice = "start one with `dsec up`, or set DSEC_URL and DSEC_API_KEY"
+    advice = (
+        "start one with `dsec up`, or set DSEC_URL and DSEC_API_KEY (`dsec key create` makes a key)"
+    )
     if url is None:
-        named = values.get("DSEC_CLIENT")
-        where = "" if not named else f" ({named}, which DSEC_CLIENT names, cannot be read)"
+        where = _unreadable(values)
         raise UnavailableError(f"no DSec server is known here{where}: {advice}")
     raise UnauthenticatedError(f"there is no API key for {url}: {advice}")
 
@@ -84,10 +85,25 @@ def _candidates(values: Mapping[str, str]) -> Iterator[Path]:
     yield Path(STATE_DEFAULT) / "client.json"
 
 
+def _unreadable(values: Mapping[str, str]) -> str:
+    """Says that there may be a server, whose client file is another user's."""
+    named = values.get("DSEC_CLIENT")
+    if named:
+        return f" ({named}, which DSEC_CLIENT names, cannot be read)"
+    for path in _candidates(values):
+        try:
+            path.open("rb").close()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return f" ({path} cannot be read by this user)"
+    return ""
+
+
 def _read(path: Path) -> tuple[str, str] | None:
     try:
         text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+    except OSError:
         return None
     try:
         value = json.loads(text)
