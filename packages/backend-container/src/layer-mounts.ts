@@ -1,5 +1,4 @@
-import { asDsecError, type Digest, MINUTE_MS } from '@dsec/std';
-import { unlessAborted } from './abortable.ts';
+import { asDsecError, type Digest, MINUTE_MS, orAborted } from '@dsec/std';
 
 /**
  * The layers of a node, mounted once by the launcher and shared by all sandboxes. A mount that nobody
@@ -147,7 +146,7 @@ export function createLayerMounts({ effects, unusedMax }: LayerMountsOptions): L
       const joined = layerIds.map((layerId) => join(table, layerId));
       try {
         const isThere = joined.every(({ settled }) => settled) && !signal?.aborted;
-        if (!isThere) await unlessAborted(Promise.all(joined.map(({ work }) => work)), signal);
+        if (!isThere) await orAborted(Promise.all(joined.map(({ work }) => work)), signal);
       } catch (thrown) {
         release(layerIds);
         throw asDsecError(thrown);

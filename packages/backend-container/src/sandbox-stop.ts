@@ -1,7 +1,6 @@
 import type { SandboxKey } from '@dsec/backend';
-import { asDsecError, DsecError, SECOND_MS } from '@dsec/std';
+import { asDsecError, DsecError, orAborted, SECOND_MS } from '@dsec/std';
 import { startDeadline } from '@dsec/transport';
-import { unlessAborted } from './abortable.ts';
 import type { ObjectKey } from './launcher-client.ts';
 import {
   type BackendContext,
@@ -30,7 +29,7 @@ export function stopSandbox(
   life.stopping ??= stopLife(context, life).finally(() => {
     life.stopping = undefined;
   });
-  return unlessAborted(life.stopping, signal).catch((thrown: unknown) => {
+  return orAborted(life.stopping, signal).catch((thrown: unknown) => {
     throw asDsecError(thrown);
   });
 }

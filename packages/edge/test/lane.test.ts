@@ -1,6 +1,6 @@
 import { DsecError } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import { createLane, orAborted } from '../src/lifecycle/lane.ts';
+import { createLane } from '../src/lifecycle/lane.ts';
 
 const gate = () => {
   let open: () => void = () => undefined;
@@ -55,20 +55,5 @@ describe('createLane', () => {
     await Promise.all(works);
     await lane.idle();
     await lane.run(() => opened);
-  });
-});
-
-describe('orAborted', () => {
-  it('is the work or the signal, whichever is first', async () => {
-    const controller = new AbortController();
-    expect(await orAborted(Promise.resolve(1), controller.signal)).toBe(1);
-    expect(await orAborted(Promise.resolve(2), undefined)).toBe(2);
-    await expect(orAborted(Promise.reject(new Error('no')), controller.signal)).rejects.toThrow(
-      'no',
-    );
-    const left = orAborted(new Promise(() => undefined), controller.signal);
-    controller.abort(new Error('gone'));
-    await expect(left).rejects.toThrow('gone');
-    await expect(orAborted(Promise.resolve(3), controller.signal)).rejects.toThrow('gone');
   });
 });

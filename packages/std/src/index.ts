@@ -1,3 +1,4 @@
+export * from './abort.ts';
 export * from './cleanup.ts';
 export * from './clock.ts';
 export * from './codes.ts';

@@ -3,7 +3,7 @@
  */
 import type { Duplex } from 'node:stream';
 import { type AgentLimits, type AgentLink, connectAgent, type SandboxKey } from '@dsec/backend';
-import { asDsecError, type Clock, DsecError, type Random, SECOND_MS } from '@dsec/std';
+import { asDsecError, type Clock, DsecError, orAborted, type Random, SECOND_MS } from '@dsec/std';
 import { abortError } from '@dsec/transport';
 
 export interface AgentsOptions {
@@ -174,25 +174,4 @@ async function reconnect(options: AgentsOptions, sandbox: Kept): Promise<AgentLi
     }
     await clock.sleep(pauseMs, signal);
   }
-}
-
-/** The caller may give up; the work goes on for the others. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(abortError(signal));
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    const over = () => signal.removeEventListener('abort', onAbort);
-    work.then(
-      (result) => {
-        over();
-        resolve(result);
-      },
-      (thrown) => {
-        over();
-        reject(thrown);
-      },
-    );
-  });
 }

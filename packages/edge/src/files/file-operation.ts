@@ -1,9 +1,8 @@
 import type { AgentFields, AgentLink, Backend, HostFrameType, StreamFrame } from '@dsec/backend';
 import type { FileAttributesFields } from '@dsec/protocol';
-import type { Random, SandboxId } from '@dsec/std';
+import { orAborted, type Random, type SandboxId } from '@dsec/std';
 import { startDeadline } from '@dsec/transport';
 import type { Agents } from '../exec/agents.ts';
-import { orAborted } from '../lifecycle/lane.ts';
 import { type OperationContext, traceBytes } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import { broken, type FileAgent, fileError } from './file-agent.ts';

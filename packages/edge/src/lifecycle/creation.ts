@@ -6,6 +6,7 @@ import {
   DsecError,
   type EdgeId,
   newSandboxId,
+  orAborted,
   parseSandboxId,
   type Random,
   type SandboxId,
@@ -19,7 +20,6 @@ import { checkCreate, type NodePolicy, type SettledSandbox, settleSpec } from '.
 import { startCreation, throwIfNeverBorn } from './birth.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Ends } from './end.ts';
-import { orAborted } from './lane.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
 

@@ -1,13 +1,12 @@
 /** From creation to the end: the service behind the routes of a sandbox's life. */
 import type { SandboxCreate, Ttl } from '@dsec/protocol';
-import { DsecError, isEndState } from '@dsec/std';
+import { DsecError, isEndState, orAborted } from '@dsec/std';
 import { startDeadline } from '@dsec/transport';
 import type { OperationContext } from '../operation.ts';
 import type { RequireRunningOptions, SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import { type CreateContext, type CreationOptions, createCreation } from './creation.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { createEnds, type Ends } from './end.ts';
-import { orAborted } from './lane.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
 import { createPauses, notRunning, type Pauses } from './pause.ts';

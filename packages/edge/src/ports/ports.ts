@@ -1,9 +1,8 @@
 import type { AgentStream, StreamFrame } from '@dsec/backend';
-import { DsecError, type SandboxId } from '@dsec/std';
+import { DsecError, orAborted, type SandboxId } from '@dsec/std';
 import type { WebSocketChannel } from '@dsec/transport';
 import type { Agents } from '../exec/agents.ts';
 import { agentError, broken } from '../files/file-agent.ts';
-import { orAborted } from '../lifecycle/lane.ts';
 import { type OperationContext, traceBytes } from '../operation.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 
