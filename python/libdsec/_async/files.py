@@ -15,6 +15,7 @@ from libdsec._async.body import AsyncBody, Data, OnProgress
 from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
 from libdsec._core.answer import parse_answer
+from libdsec._core.hidden import open_hidden, show_hidden
 from libdsec._core.paths import FileInfo, FileInfoPage, PathLike, path_fields, path_query
 from libdsec._core.request import Request, Value, build_request
 from libdsec._core.retry import Deadline
@@ -214,11 +215,12 @@ class AsyncFiles:
         part = f"{target}.{secrets.token_hex(4)}.part"
         size = 0
         try:
-            with await async_io.open_file(part, "xb") as file:
+            with await async_io.blocking(open_hidden, part) as file:
                 async for data in self.stream(path, user=user):
                     size += await async_io.blocking(file.write, data)
                     if on_progress is not None:
                         on_progress(size)
+                await async_io.blocking(show_hidden, file, part)
             await async_io.blocking(os.replace, part, target)
         except BaseException:
             if os.path.exists(part):

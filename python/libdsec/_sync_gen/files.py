@@ -17,6 +17,7 @@ from libdsec._sync_gen.body import Body, Data, OnProgress
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
 from libdsec._core.answer import parse_answer
+from libdsec._core.hidden import open_hidden, show_hidden
 from libdsec._core.paths import FileInfo, FileInfoPage, PathLike, path_fields, path_query
 from libdsec._core.request import Request, Value, build_request
 from libdsec._core.retry import Deadline
@@ -216,11 +217,12 @@ class Files:
         part = f"{target}.{secrets.token_hex(4)}.part"
         size = 0
         try:
-            with sync_io.open_file(part, "xb") as file:
+            with sync_io.blocking(open_hidden, part) as file:
                 for data in self.stream(path, user=user):
                     size += sync_io.blocking(file.write, data)
                     if on_progress is not None:
                         on_progress(size)
+                sync_io.blocking(show_hidden, file, part)
             sync_io.blocking(os.replace, part, target)
         except BaseException:
             if os.path.exists(part):

@@ -1,6 +1,6 @@
 /** From a sandbox to this machine. What a sandbox says of its files is a stranger's word. */
 import { once } from 'node:events';
-import type { FileEntry, Files } from '@dsec/libdsec';
+import { type FileEntry, type Files, NotFoundError } from '@dsec/libdsec';
 import { DsecError } from '@dsec/std';
 import { staysBelow } from './link-target.ts';
 import type { LocalDirectory } from './local-directory.ts';
@@ -51,9 +51,9 @@ async function takeEntry(job: Download, source: Source, into: LocalDirectory): P
   const { path, name, entry, depth } = source;
   switch (entry.kind) {
     case 'file':
-      return pool.add(() => takeFile(job, source, into));
+      return pool.add(() => orVanished(job, source, takeFile(job, source, into)));
     case 'directory':
-      return takeDirectory(job, source, into);
+      return orVanished(job, source, takeDirectory(job, source, into));
     case 'symlink': {
       const target = bytesOf(entry.symlinkTarget, entry.symlinkTargetBase64);
       if (!staysBelow(target, depth - 1)) {
@@ -64,6 +64,19 @@ async function takeEntry(job: Download, source: Source, into: LocalDirectory): P
     }
     default:
       return tally.skip(path, `a ${entry.kind}`);
+  }
+}
+
+/** What was listed and is gone: a sandbox goes on while it is copied. The root of the copy must be there. */
+async function orVanished(job: Download, source: Source, work: Promise<void>): Promise<void> {
+  const { files, tally, signal } = job;
+  try {
+    await work;
+  } catch (thrown) {
+    if (source.depth === 0 || !(thrown instanceof NotFoundError)) throw thrown;
+    // Throws where it is the sandbox that is gone.
+    await files.exists(source.path, { signal });
+    tally.skip(source.path, 'it was removed meanwhile');
   }
 }
 

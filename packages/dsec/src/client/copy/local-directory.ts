@@ -14,6 +14,7 @@ import {
   symlink,
   unlink,
 } from 'node:fs/promises';
+import { linkOpenFile, O_TMPFILE } from '@dsec/linux';
 import { asDsecError, DsecError } from '@dsec/std';
 import { show } from './place.ts';
 
@@ -86,11 +87,14 @@ function directoryOf(handle: FileHandle): LocalDirectory {
     },
     write: (name, { mode, mtimeMs }, fill) =>
       replace(name, async (path) => {
-        const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+        // Without a name nothing of it stays when we are killed; not every file system has that.
+        const unnamed = await open(base, O_WRONLY | O_TMPFILE, 0o600).catch(() => undefined);
+        const file = unnamed ?? (await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
         try {
           await fill(file);
           await file.chmod(mode);
           await file.utimes(mtimeMs / 1000, mtimeMs / 1000);
+          if (unnamed !== undefined) linkOpenFile(file.fd, path);
         } finally {
           await file.close();
         }
