@@ -111,6 +111,21 @@ describe('a link to an agent', () => {
     await expect(first).rejects.toMatchObject({ code: 'not-found', details: { errno: 2 } });
   });
 
+  test.each([
+    ['not-found', 'no such user or group: No such file or directory', 'user'],
+    ['permission-denied', 'working directory: Permission denied', 'working-directory'],
+    ['invalid-argument', 'command: Exec format error', 'command'],
+    ['command-not-found', 'anything', 'command'],
+    ['not-found', 'commander: the first word is another one', undefined],
+  ])('%s, %s: is about %s', async (code, message, about) => {
+    const [link, peer] = await connected();
+    const asked = link.request('session-close', { sessionId: 'a' });
+    const { stream } = await peer.next();
+    await peer.say({ type: 'error', stream, fields: { code, message } });
+    const details = about === undefined ? {} : { about };
+    await expect(asked).rejects.toMatchObject({ code, message, details });
+  });
+
   test('an aborted request is cancelled, and what still comes of it is dropped', async () => {
     const [link, peer] = await connected();
     const stop = new AbortController();

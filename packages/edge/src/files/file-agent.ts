@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { AgentLink } from '@dsec/backend';
-import { asDsecError, DsecError, type ErrorCode, type Random } from '@dsec/std';
+import { asDsecError, DsecError, type ErrorCode, type Random, REMEDIES } from '@dsec/std';
 
 /** The way to the agent of one running sandbox, for one operation. */
 export interface FileAgent {
@@ -37,7 +37,8 @@ const FILE_CODES: ReadonlySet<ErrorCode> = new Set([
 export function fileError(thrown: unknown): DsecError {
   const error = agentError(thrown);
   const { code, message, details } = error;
-  if (details.about !== undefined) return error;
+  // What has nothing of its own to say about a path stays what it is.
+  if (details.about !== undefined || !Object.hasOwn(REMEDIES.path, code)) return error;
   return new DsecError(code, message, { cause: error, details: { about: 'path', ...details } });
 }
 

@@ -1,4 +1,4 @@
-import { DsecError } from '@dsec/std';
+import { DsecError, type ErrorCode } from '@dsec/std';
 import { expect, it } from 'vitest';
 import { broken, fileError } from '../../src/files/file-agent.ts';
 
@@ -15,6 +15,14 @@ it.each([
     code: told,
     details,
   });
+});
+
+it('is about the path, unless it is about something else or has nothing to say of one', () => {
+  const told = (code: ErrorCode, about: object = {}) =>
+    fileError(new DsecError(code, 'text', { details: { errno: 2, ...about } })).details;
+  expect(told('not-found')).toEqual({ errno: 2, about: 'path' });
+  expect(told('not-found', { about: 'user' })).toEqual({ errno: 2, about: 'user' });
+  expect(told('cancelled')).toEqual({ errno: 2 });
 });
 
 it('closes the link of an agent that breaks its word', () => {

@@ -72,7 +72,7 @@ describe('on a raw stream', () => {
   it('throws what the agent answers', async () => {
     const failure = new DsecError('permission-denied', 'read');
     const { error } = await read({ raw: [], frames: [failure] }, MIB);
-    expect(error).toBe(failure);
+    expect(error).toMatchObject({ code: 'permission-denied', details: { about: 'path' } });
   });
 
   it('goes back to frames where there is none', async () => {

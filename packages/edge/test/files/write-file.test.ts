@@ -85,7 +85,7 @@ describe('writeFile of much', () => {
     const full = new DsecError('storage-full', 'no space left on device');
     const script = { raw: [], isStuck: true, frames: [full] };
     const { error, sent } = await write(script, body(MIB, MIB), much);
-    expect(error).toBe(full);
+    expect(error).toMatchObject({ code: 'storage-full', details: { about: 'path' } });
     expect(sent).toEqual(['file-write']);
   });
 
