@@ -1,3 +1,11 @@
+export * from './denials.ts';
+export * from './dns/answerer.ts';
+export * from './dns/message.ts';
+export * from './dns/name-guard.ts';
+export * from './dns/resolver.ts';
+export * from './dns/server.ts';
+export * from './listen.ts';
+export * from './recent-map.ts';
 export * from './rules/address.ts';
 export * from './rules/compile.ts';
 export * from './rules/compiled.ts';
@@ -6,3 +14,5 @@ export * from './rules/match.ts';
 export * from './rules/name.ts';
 export * from './rules/operator-network.ts';
 export * from './rules/special-ranges.ts';
+export * from './seams.ts';
+export * from './token-bucket.ts';

@@ -1,0 +1,28 @@
+import type { AddressInfo, Server } from 'node:net';
+
+/** A socket that somebody else made, bound and (for TCP) listening; or where to make one. */
+export type ListenAt =
+  | { readonly fd: number }
+  | { readonly host: string; readonly port: number; readonly backlog?: number | undefined };
+
+/** Resolves with the port once the server takes connections. */
+export function listenOn(server: Server, at: ListenAt): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/** Takes no further connections; resolves when those that are open have ended. */
+export function closeServer(server: Server): Promise<void> {
+  if (!server.listening) return Promise.resolve();
+  return new Promise((resolve) => server.close(() => resolve()));
+}
+
+/** An IPv4 address as it stands in rules, also where a socket of both families reports it. */
+export function plainAddress(address: string | undefined): string {
+  return (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
+}
