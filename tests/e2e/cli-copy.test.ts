@@ -1,9 +1,11 @@
 /** `dsec cp`, on the simulated backend: trees, names that are any bytes, and links that lead nowhere good. */
+import type { ChildProcess } from 'node:child_process';
 import {
   existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
@@ -42,6 +44,17 @@ async function peakOf(pid: number): Promise<number> {
     await setTimeout(50);
     if (!existsSync(`/proc/${pid}`)) return peak;
   }
+}
+
+/** What a process has open, as far as it stays open while we look. */
+function openFilesOf({ pid }: ChildProcess): string[] {
+  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
 }
 
 let world: ServerWorld;
@@ -127,6 +140,35 @@ describe('dsec cp', () => {
       expect(await peak).toBeLessThan(CLIENT_BYTES_MAX);
     }
     expect(readFileSync(join(root, 'large2')).equals(readFileSync(large))).toBe(true);
+  });
+
+  it('leaves nothing behind when it is killed while it downloads', async () => {
+    const target = join(root, 'killed');
+    mkdirSync(target);
+    const running = dsec.start(['cp', at('/large'), target]);
+    const isWriting = () =>
+      openFilesOf(running.child).some((path) => path.startsWith(`${target}/`));
+    while (!isWriting()) await setTimeout(5);
+    running.child.kill('SIGKILL');
+    expect((await running.ended).end).toBe('SIGKILL');
+    expect(readdirSync(target)).toEqual([]);
+    expect((await dsec.run(['cp', at('/large'), target])).end).toBe(0);
+    expect(statSync(join(target, 'large')).size).toBe(LARGE_BYTES);
+  });
+
+  it('goes on after what is removed while it is copied', async () => {
+    const names = Array.from({ length: 60 }, (_, n) => `d${n}`);
+    for (const name of names) {
+      await sandbox.files.write(`/moving/${name}/f`, name, { createParents: true });
+    }
+    const copies = dsec.run(['--json', 'cp', at('/moving'), join(root, 'moved')]);
+    for (const name of names) await sandbox.files.remove(`/moving/${name}`, { recursive: true });
+    const { end, stdout, stderr } = await copies;
+    expect({ end, stderr: stderr.replace(/^.*it was removed meanwhile\n/gm, '') }).toEqual({
+      ...{ end: 0, stderr: '' },
+    });
+    const { files, skipped } = JSON.parse(stdout);
+    expect(files + skipped).toBeLessThanOrEqual(names.length);
   });
 
   it('lets no link lead out: neither one of the sandbox, nor one that is here already', async () => {

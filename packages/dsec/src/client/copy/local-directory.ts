@@ -112,6 +112,8 @@ function checkName(name: Buffer): Buffer {
 }
 
 function failureOf(name: Buffer, thrown: unknown): DsecError {
+  // Of the other side, where what is written comes from.
+  if (thrown instanceof DsecError) return thrown;
   const { code, message, details } = asDsecError(thrown);
   // Node names the path through the descriptor, which says nothing to anybody.
   const plain = message.replace(/ '.*'$/s, '');
