@@ -1,10 +1,10 @@
 /**
- * Writes everything that is generated from `packages/protocol` and `packages/std`:
+ * Writes everything that is generated from `packages/protocol`, `packages/std` and `packages/policy`:
  *
  *     node tools/generate/main.mjs           writes what differs
  *     node tools/generate/main.mjs --check   writes nothing; exits with 1 when something is stale
  *
- * It builds the two packages first, so it always speaks of the present sources.
+ * It builds these packages first, so it always speaks of the present sources.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -46,17 +46,20 @@ async function main(options) {
 
 /** Every generated file by its path from the root: its text, or why it cannot be made here. */
 async function renderAll() {
-  execFileSync(join(root, 'node_modules/.bin/tsc'), ['-b', 'packages/protocol'], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  const [std, protocol] = await Promise.all(['std', 'protocol'].map(loadPackage));
+  const packages = ['std', 'protocol', 'policy'];
+  execFileSync(
+    join(root, 'node_modules/.bin/tsc'),
+    ['-b', ...packages.map((name) => `packages/${name}`)],
+    { cwd: root, stdio: 'inherit' },
+  );
+  const [std, protocol, policy] = await Promise.all(packages.map(loadPackage));
   const { version } = JSON.parse(
     readFileSync(join(root, 'packages/protocol/package.json'), 'utf8'),
   );
   const document = protocol.buildOpenApi(version);
   return {
     'spec/openapi.json': { text: `${JSON.stringify(document, null, 2)}\n` },
+    'spec/policy.schema.json': { text: `${JSON.stringify(policy.policySchema(), null, 2)}\n` },
     'spec/golden/frames.txt': { text: renderGoldenFrames(protocol) },
     'spec/golden/broken-frames.txt': { text: renderBrokenFrames(protocol) },
     'native/include/dsec_protocol.gen.h': { text: renderCHeader(protocol, std) },
