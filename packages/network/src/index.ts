@@ -1,3 +1,11 @@
+export * from './bpf/bpf-directory.ts';
+export * from './bpf/cgroup-level.ts';
+export * from './bpf/denials.ts';
+export * from './bpf/elf.ts';
+export * from './bpf/entries.ts';
+export type { DnsAddress } from './bpf/grants.ts';
+export type { DenialCounters, DenialEvent, GatewayPort } from './bpf/layout.ts';
+export * from './bpf/packet-filter.ts';
 export * from './denials.ts';
 export * from './dns/answerer.ts';
 export * from './dns/message.ts';

@@ -1,0 +1,98 @@
+import { closeSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  bpfProgramId,
+  createBpfLink,
+  errnoOf,
+  inNetworkNamespace,
+  openBpfObject,
+  pinBpfObject,
+  readBpfLink,
+} from '@dsec/linux';
+import { type LoadedObjects, PROGRAM_KINDS, pinName } from './objects.ts';
+
+/** The hooks at the cgroup that all sandboxes of a node share. They are found again if they still fit. */
+export function attachHooks(objects: LoadedObjects, cgroup: string): void {
+  const cgroupId = statSync(cgroup, { bigint: true }).ino;
+  const target = openSync(cgroup, 'r');
+  try {
+    for (const [section, programFd] of objects.programs) {
+      if (!section.startsWith('cgroup/')) continue;
+      const path = join(objects.directory, 'hooks', pinName(section));
+      const fits = (linkFd: number) =>
+        readBpfLink(linkFd).cgroupId === cgroupId &&
+        readBpfLink(linkFd).programId === bpfProgramId(programFd);
+      if (isPinnedFitting(path, fits)) continue;
+      replacePin(path, () => createBpfLink({ programFd, target, attachType: attachOf(section) }));
+    }
+  } finally {
+    closeSync(target);
+  }
+}
+
+const DIRECTIONS = ['tcx/ingress', 'tcx/egress'] as const;
+
+/** The packet program at both directions of a device, which lies in that network namespace. */
+export function attachPackets(
+  objects: LoadedObjects,
+  slot: number,
+  device: { readonly namespaceFd: number; readonly index: number },
+): void {
+  for (const section of DIRECTIONS) {
+    const programFd = objects.programs.get(section) ?? -1;
+    const path = packetPin(objects.directory, slot, section);
+    const fits = (linkFd: number) =>
+      readBpfLink(linkFd).target === device.index &&
+      readBpfLink(linkFd).programId === bpfProgramId(programFd);
+    if (isPinnedFitting(path, fits)) continue;
+    replacePin(path, () =>
+      inNetworkNamespace(device.namespaceFd, () =>
+        createBpfLink({ programFd, target: device.index, attachType: attachOf(section) }),
+      ),
+    );
+  }
+}
+
+/** Takes the packet programs of a slot away, if there are any. */
+export function detachPackets(directory: string, slot: number): void {
+  for (const section of DIRECTIONS) {
+    rmSync(packetPin(directory, slot, section), { force: true });
+  }
+}
+
+/** The slots whose devices have a packet program. */
+export function slotsWithPackets(directory: string): number[] {
+  const names = readdirSync(join(directory, 'packets'));
+  return [...new Set(names.map((name) => Number.parseInt(name, 10)))];
+}
+
+const packetPin = (directory: string, slot: number, section: string) =>
+  join(directory, 'packets', `${slot}-${pinName(section)}`);
+
+const attachOf = (section: string) => PROGRAM_KINDS[section]?.attachType ?? 0;
+
+function isPinnedFitting(path: string, fits: (linkFd: number) => boolean): boolean {
+  let fd: number;
+  try {
+    fd = openBpfObject(path);
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'ENOENT') return false;
+    throw thrown;
+  }
+  try {
+    return fits(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The new link works before the old one is let go. */
+function replacePin(path: string, make: () => number): void {
+  const fd = make();
+  try {
+    rmSync(path, { force: true });
+    pinBpfObject(fd, path);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,265 @@
+import { bpfRefusal, updateBpfMap } from '@dsec/linux';
+import { DsecError } from '@dsec/std';
+import { type Address, parseAddress, parsePrefix } from '../rules/address.ts';
+import type { CompiledNetwork } from '../rules/compiled.ts';
+import { removeFilters } from './bpf-directory.ts';
+import { cgroupLevelOf } from './cgroup-level.ts';
+import { createDenialReader, type DenialListener } from './denials.ts';
+import type { DnsAddress } from './grants.ts';
+import { createKernelSlots, type Places } from './kernel-slots.ts';
+import {
+  type DenialCounters,
+  encodeRefusedKey,
+  encodeSettings,
+  FREE_SLOT,
+  GATEWAY_PORTS_MAX,
+  type GatewayPort,
+  type Owner,
+  SLOT_UNKNOWN,
+  type SlotRecord,
+  uint32,
+} from './layout.ts';
+import { attachHooks, attachPackets, detachPackets, slotsWithPackets } from './links.ts';
+import { type LoadedObjects, loadObjects } from './objects.ts';
+import { createSandboxSlot, type SandboxSlot } from './sandbox-slot.ts';
+import { createRuleTables, mapOf, syncKeys } from './tables.ts';
+
+export interface PacketFilterOptions {
+  /** Where `make -C native` put the objects. */
+  readonly objectsDirectory: string;
+  /** A bpf file system of this edge (`mountBpfDirectory`); what is pinned there outlives the process. */
+  readonly directory: string;
+  /** The common parent, in cgroup v2, of the cgroups that sandboxes have. Nothing else lives in it. */
+  readonly cgroup: string;
+  /** Of a sandbox's own cgroup; without it, one deeper than `cgroup` is (`cgroupLevelOf`). */
+  readonly cgroupLevel?: number;
+  /** The network namespace that the host ends of the sandboxes' devices are in. */
+  readonly namespaceFd: number;
+  /** Where the proxies listen. Reached by sandboxes with rules about names, at these ports and no others. */
+  readonly gateway: { readonly address: string; readonly ports: readonly GatewayPort[] };
+  /** Ranges that no rule opens: of the sandboxes, of the host, of the cloud's metadata. */
+  readonly refused: readonly string[];
+  /** Slots are 1 to this less one. */
+  readonly slotsMax?: number;
+  /** Address ranges of one sandbox, and addresses of dedicated names, together. */
+  readonly rulesMax?: number;
+  /** Of one sandbox: for calls and for packets, each. More are only counted. */
+  readonly eventsPerSecond?: number;
+}
+
+const DEFAULTS = { slotsMax: 4_096, rulesMax: 512, eventsPerSecond: 20 } as const;
+const REFUSED_MAX = 1_024;
+
+export interface FilteredSandbox {
+  /** From 1; nobody else has it. */
+  readonly slot: number;
+  /** From 1; another one for each sandbox that gets the slot. */
+  readonly generation: number;
+  /** The inode number of its cgroup directory. */
+  readonly cgroupId: bigint;
+  /** Without one, nothing but its own loopback is within reach. */
+  readonly device?: {
+    /** Of the host's end, in the namespace of the filter. */
+    readonly index: number;
+    readonly address: string;
+    readonly address6?: string;
+    /** Of the sandbox's end: frames from another one are dropped. */
+    readonly mac?: string;
+  };
+}
+
+/**
+ * The packet filter of a node: what a sandbox sends is judged at the host's end of its device, and calls
+ * of its processes where they are made. All functions are synchronous system calls. A sandbox without
+ * rules reaches its own loopback and nothing else.
+ */
+export interface PacketFilter {
+  /**
+   * Begins to judge a sandbox, or finds that an earlier process left it judged; then the rules stay in
+   * force until the next `setRules`. Returns whether it was found. `already-exists`: the slot is taken.
+   */
+  addSandbox(sandbox: FilteredSandbox): boolean;
+  /**
+   * Replaces all rules at once. When it returns, what the new ones do not open is shut, for open flows
+   * too. `conflict`: rules of a higher version are in force.
+   */
+  setRules(slot: number, network: CompiledNetwork): void;
+  /**
+   * Opens addresses of dedicated names until they expire. Flows that began in time go on after it, as
+   * long as the rule stands. `conflict`: other rules than those are in force. `quota-exceeded`.
+   */
+  addDnsAddresses(slot: number, version: number, addresses: readonly DnsAddress[]): void;
+  /** Shuts everything and frees the slot. A slot that is free is left alone. */
+  removeSandbox(slot: number): void;
+  /**
+   * For a restarted edge, when it has added every sandbox of its journal: shuts and removes all else that
+   * is pinned, other builds of the filter included. Returns how many sandboxes went.
+   */
+  removeUnclaimed(): number;
+  /** Slot 0: of what belongs to no known sandbox. */
+  counters(slot: number): DenialCounters;
+  /** Is told of denials as long as the returned function is not called. */
+  onDenied(listener: DenialListener): () => void;
+  /** Lets go of the maps. The filter goes on judging by what is in them. */
+  close(): void;
+}
+
+/** `unsupported`: bpf(2) is not permitted here, with the reason. `not-found`: the objects are not built. */
+export function openPacketFilter(options: PacketFilterOptions): PacketFilter {
+  const refusal = bpfRefusal();
+  if (refusal !== undefined) throw refusal;
+  const sizes = { ...DEFAULTS, ...options };
+  // Of two tables at the moment of a change.
+  const objects = loadObjects({ ...sizes, rulesMax: 2 * sizes.rulesMax });
+  try {
+    configure(objects, options, sizes.eventsPerSecond);
+    attachHooks(objects, options.cgroup);
+    return filterOf(objects, options, sizes);
+  } catch (thrown) {
+    objects.close();
+    throw thrown;
+  }
+}
+
+function configure(objects: LoadedObjects, options: PacketFilterOptions, perSecond: number): void {
+  const { gateway, refused } = options;
+  const address = parseAddress(gateway.address);
+  if (address?.family !== 4 || gateway.ports.length > GATEWAY_PORTS_MAX) {
+    const limit = `at most ${GATEWAY_PORTS_MAX} ports`;
+    throw new DsecError('invalid-argument', `the gateway needs an IPv4 address and ${limit}`);
+  }
+  if (refused.length > REFUSED_MAX) throw new DsecError('too-large', 'too many refused ranges');
+  const keys = refused.map((text) => encodeRefusedKey(parsePrefix(text, 'refused')));
+  syncKeys(mapOf(objects, 'refused').fd, keys, uint32(1), REFUSED_MAX);
+  const settings = encodeSettings({
+    gateway: address,
+    cgroupLevel: options.cgroupLevel ?? cgroupLevelOf(options.cgroup) + 1,
+    eventsPerSecond: perSecond,
+    ports: gateway.ports,
+  });
+  updateBpfMap(mapOf(objects, 'settings').fd, uint32(0), settings);
+}
+
+interface Known {
+  readonly owner: Owner;
+  readonly places: Places;
+  readonly rules: SandboxSlot;
+}
+
+function filterOf(
+  objects: LoadedObjects,
+  options: PacketFilterOptions,
+  sizes: { readonly slotsMax: number; readonly rulesMax: number },
+): PacketFilter {
+  const kernel = createKernelSlots(objects);
+  const tables = createRuleTables(objects);
+  const reader = createDenialReader(objects);
+  const known = new Map<number, Known>();
+
+  function knownAt(slot: number): Known {
+    const found = known.get(slot);
+    if (found === undefined) throw new DsecError('not-found', `no sandbox has slot ${slot}`);
+    return found;
+  }
+
+  function addSandbox(sandbox: FilteredSandbox): boolean {
+    const { slot, generation, device } = sandbox;
+    checkSlot(slot, sizes.slotsMax);
+    if (known.has(slot)) throw new DsecError('already-exists', `slot ${slot} is taken`);
+    const wanted = recordOf(sandbox);
+    const found = kernel.find(slot, wanted);
+    const owner = { slot, generation };
+    const places = { cgroupId: sandbox.cgroupId, deviceIndex: device?.index };
+    tables.prepare(slot);
+    const record = found ?? wanted;
+    const seams = {
+      slot,
+      tables,
+      entriesMax: sizes.rulesMax,
+      store: (next: SlotRecord) => kernel.store(slot, next),
+      nowNs: () => process.hrtime.bigint(),
+    };
+    known.set(slot, { owner, places, rules: createSandboxSlot(record, seams) });
+    try {
+      if (found === undefined) {
+        kernel.free(slot);
+        tables.keepOnly(slot, 0);
+        kernel.resetCounters(slot);
+        kernel.store(slot, record);
+      }
+      kernel.point(owner, places);
+      if (device === undefined) detachPackets(objects.directory, slot);
+      else attachPackets(objects, slot, { namespaceFd: options.namespaceFd, index: device.index });
+    } catch (thrown) {
+      removeSandbox(slot);
+      throw thrown;
+    }
+    return found !== undefined;
+  }
+
+  function removeSandbox(slot: number): void {
+    const sandbox = known.get(slot);
+    if (sandbox === undefined) return;
+    kernel.free(slot);
+    kernel.unpoint(sandbox.owner, sandbox.places);
+    detachPackets(objects.directory, slot);
+    tables.keepOnly(slot, 0);
+    known.delete(slot);
+  }
+
+  function removeUnclaimed(): number {
+    const isClaimed = ({ slot, generation }: Owner) =>
+      known.get(slot)?.owner.generation === generation;
+    const freed = kernel.sweep(isClaimed);
+    for (const slot of slotsWithPackets(objects.directory)) {
+      if (known.get(slot)?.places.deviceIndex === undefined) detachPackets(objects.directory, slot);
+    }
+    removeFilters(options.directory, objects.directory);
+    return freed;
+  }
+
+  return {
+    addSandbox,
+    setRules: (slot, network) => knownAt(slot).rules.setRules(network),
+    addDnsAddresses: (slot, version, addresses) =>
+      knownAt(slot).rules.addDnsAddresses(version, addresses),
+    removeSandbox,
+    removeUnclaimed,
+    counters: (slot) => kernel.counters(slot),
+    onDenied: reader.onDenied,
+    close() {
+      reader.close();
+      objects.close();
+    },
+  };
+}
+
+function checkSlot(slot: number, slotsMax: number): void {
+  if (Number.isInteger(slot) && slot > SLOT_UNKNOWN && slot < slotsMax) return;
+  throw new DsecError('invalid-argument', `slot ${slot} is not in 1 to ${slotsMax - 1}`);
+}
+
+function recordOf({ generation, device }: FilteredSandbox): SlotRecord {
+  if (!Number.isInteger(generation) || generation < 1 || generation > 0xffff_ffff) {
+    throw new DsecError('invalid-argument', `${generation} is no generation`);
+  }
+  return {
+    ...FREE_SLOT,
+    generation,
+    ipv4: device && addressIn(4, device.address),
+    ipv6: device?.address6 === undefined ? undefined : addressIn(6, device.address6),
+    mac: device?.mac === undefined ? undefined : macBytes(device.mac),
+  };
+}
+
+function addressIn(family: 4 | 6, text: string): Address {
+  const address = parseAddress(text);
+  if (address?.family === family) return address;
+  throw new DsecError('invalid-argument', `${text} is no IPv${family} address`);
+}
+
+function macBytes(text: string): Buffer {
+  if (/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(text))
+    return Buffer.from(text.replaceAll(':', ''), 'hex');
+  throw new DsecError('invalid-argument', `${text} is no address of a device`);
+}

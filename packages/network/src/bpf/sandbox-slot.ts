@@ -1,0 +1,112 @@
+import { DsecError } from '@dsec/std';
+import { formatPrefix } from '../rules/address.ts';
+import type { CompiledNetwork } from '../rules/compiled.ts';
+import { compileRules, type RuleSet } from './entries.ts';
+import { createGrants, type DnsAddress } from './grants.ts';
+import type { RuleEntry, SlotRecord } from './layout.ts';
+import type { RuleTables } from './tables.ts';
+
+/** The rules of one slot: which table is in force, and how another one comes into force. */
+export interface SandboxSlot {
+  readonly record: SlotRecord;
+  setRules(network: CompiledNetwork): void;
+  addDnsAddresses(version: number, addresses: readonly DnsAddress[]): void;
+}
+
+export interface SlotSeams {
+  readonly slot: number;
+  readonly tables: RuleTables;
+  /** Entries of one table. */
+  readonly entriesMax: number;
+  /** Puts a record into force. */
+  store(record: SlotRecord): void;
+  nowNs(): bigint;
+}
+
+const VERSION_MAX = 0xffff_ffff;
+
+export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxSlot {
+  const { slot, tables, entriesMax } = seams;
+  const grants = createGrants();
+  let record = first;
+  let rules: RuleSet | undefined;
+  let staticKeys = new Set<string>();
+
+  /**
+   * The new table is written beside the one in force, comes into force by one store, and only then the old
+   * one is cleared: at no moment is a flow judged by a part of the rules. When this returns, no packet
+   * passes any more by a rule that is gone.
+   */
+  function setRules(network: CompiledNetwork): void {
+    if (
+      !Number.isInteger(network.version) ||
+      network.version < 1 ||
+      network.version > VERSION_MAX
+    ) {
+      throw new DsecError('invalid-argument', `${network.version} is no version of rules`);
+    }
+    if (network.version < record.version) throw stale(network.version);
+    const compiled = compileRules(network.addresses);
+    if (compiled.entries.length > entriesMax) {
+      const count = compiled.entries.length;
+      throw new DsecError('too-large', `${count} address ranges; a sandbox may have ${entriesMax}`);
+    }
+    grants.keepNamed(network);
+    const table = (record.table % VERSION_MAX) + 1;
+    const entries = merged(compiled, grants.entries(compiled)).slice(0, entriesMax);
+    try {
+      tables.write(slot, table, entries);
+    } catch (thrown) {
+      tables.keepOnly(slot, record.table);
+      throw thrown;
+    }
+    const mayUseProxies = network.names.length > 0;
+    record = { ...record, version: network.version, table, mayUseProxies };
+    seams.store(record);
+    rules = compiled;
+    staticKeys = new Set(compiled.entries.map(({ prefix }) => formatPrefix(prefix)));
+    tables.keepOnly(slot, table);
+  }
+
+  function addDnsAddresses(version: number, addresses: readonly DnsAddress[]): void {
+    if (version !== record.version || rules === undefined) throw stale(version);
+    for (const address of addresses) {
+      if (!grants.has(address.address)) makeRoom();
+      const entry = grants.add(address, rules);
+      tables.write(slot, record.table, [entry]);
+    }
+  }
+
+  /** An address whose time is over stays for the flows that it began, until its place is needed. */
+  function makeRoom(): void {
+    while (staticKeys.size + grants.size >= entriesMax) {
+      const prefix = grants.dropExpired(seams.nowNs());
+      if (prefix === undefined) {
+        const message = `slot ${slot} has ${entriesMax} addresses open already`;
+        throw new DsecError('quota-exceeded', message);
+      }
+      if (!staticKeys.has(formatPrefix(prefix))) tables.remove(slot, record.table, { prefix });
+    }
+  }
+
+  function stale(version: number): DsecError {
+    const message = `rules of version ${version} are not in force; version ${record.version} is`;
+    return new DsecError('conflict', message, {
+      details: { version, versionInForce: record.version },
+    });
+  }
+  return {
+    get record() {
+      return record;
+    },
+    setRules,
+    addDnsAddresses,
+  };
+}
+
+/** The entries of rules, and on top those of single addresses, which hold what the rules open there. */
+function merged(rules: RuleSet, granted: readonly RuleEntry[]): RuleEntry[] {
+  const keys = new Set(granted.map(({ prefix }) => formatPrefix(prefix)));
+  const rest = rules.entries.filter(({ prefix }) => !keys.has(formatPrefix(prefix)));
+  return [...rest, ...granted];
+}
