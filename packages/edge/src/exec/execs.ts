@@ -207,7 +207,7 @@ async function writeStdin(
   return { offset: await confirmInput(command, signal) };
 }
 
-/** A command that has ended takes only what it has taken before, or nothing: so its input may be ended late. */
+/** A command that has ended takes what it has taken before, or nothing: so its input may be ended late. */
 async function repeatStdin(row: ExecRow, offset: number, body: AsyncIterable<Uint8Array>) {
   let at = offset;
   for await (const data of body) at += data.byteLength;
