@@ -20,6 +20,8 @@ export function treePattern(glob: Glob): string {
 
 function segmentText(segment: Exclude<Glob['segments'][number], { kind: 'any' }>): string {
   if (segment.kind === 'literal') return escapeBytes(segment.name);
+  // AppArmor's star may stand for nothing, which would name the directory above.
+  if (segment.tokens.every((token) => token === '*')) return '?*';
   return segment.tokens.map(tokenText).join('');
 }
 
