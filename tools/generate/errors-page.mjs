@@ -7,7 +7,7 @@ export function renderErrorsPage({ ERROR_CODES, REMEDIES }) {
   const topics = Object.entries(REMEDIES).flatMap(([about, remedies]) =>
     Object.entries(remedies).map(([code, remedy]) => `| \`${about}\` | \`${code}\` | ${remedy} |`),
   );
-  return `<!-- Generated from packages/std/src/codes.ts and remedies.ts by \`npm run generate\`. Do not edit. -->
+  return `<!-- Generated from packages/std/src/{codes,remedies}.ts by \`npm run generate\`. Do not edit. -->
 
 # Errors
 
