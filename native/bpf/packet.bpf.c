@@ -1,9 +1,10 @@
 /*
- * Every packet between a sandbox and the router, judged at the router's end of its veth or tap. Nothing
- * inside the sandbox can go around this. Passed on are packets from its own address to what its rules or
- * the gateway's ports allow, and their answers; what is not understood is dropped: fragments, IPv4
- * options, IPv6 extension headers, VLAN tags, and all but TCP, UDP, echo and ICMP errors. Addresses of
- * IPv6 neighbours are not resolved through here: both ends hold a permanent entry.
+ * Every packet between a sandbox and the router, judged at the router's end of its veth or tap.
+ * Nothing inside the sandbox can go around this. Passed on are packets from its own address to what
+ * its rules or the gateway's ports allow, and their answers; what is not understood is dropped:
+ * fragments, IPv4 options, IPv6 extension headers, VLAN tags, and all but TCP, UDP, echo and ICMP
+ * errors. Addresses of IPv6 neighbours are not resolved through here: both ends hold a permanent
+ * entry.
  */
 #include "policy.h"
 
@@ -208,8 +209,8 @@ INLINE int judge_arp(const struct __sk_buff *skb, const struct settings *node,
 		return REASON_SOURCE;
 	if (sender != (is_outward ? slot->ipv4.words[3] : node->gateway))
 		return REASON_SOURCE;
-	return target == (is_outward ? node->gateway : slot->ipv4.words[3]) ? ALLOWED :
-									     REASON_NO_RULE;
+	return target == (is_outward ? node->gateway : slot->ipv4.words[3]) ? ALLOWED
+									    : REASON_NO_RULE;
 }
 
 /* Fills in `flow` as far as it gets, for the event. */
@@ -235,14 +236,17 @@ INLINE int judge_outward(const struct __sk_buff *skb, const struct settings *nod
 		return reason;
 	if (!is_own_address(slot, &packet.source))
 		return REASON_SOURCE;
-	if (is_icmp(&packet) && !is_echo(&packet, 1) && !is_icmp_error(&packet))
+	if (is_icmp_error(&packet))
+		return REASON_ICMP_ERROR;
+	if (is_icmp(&packet) && !is_echo(&packet, 1))
 		return REASON_UNPARSED;
 	flow->begins = packet.protocol != IPPROTO_TCP ||
 		       (packet.tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 	return judge_flow(node, owner->slot, slot, flow);
 }
 
-/* Answers only: judged by where they come from, so that a rule that is gone stops both directions. */
+/* Answers only: judged by where they come from, so that a rule that is gone stops both directions.
+ */
 INLINE int judge_inward(const struct __sk_buff *skb, const struct settings *node,
 			const struct owner *owner, const struct slot *slot, struct flow *flow)
 {
@@ -263,8 +267,7 @@ INLINE int judge_inward(const struct __sk_buff *skb, const struct settings *node
 		return ALLOWED;
 	if (is_icmp(&packet) && !is_echo(&packet, 0))
 		return REASON_UNPARSED;
-	if (packet.protocol == IPPROTO_TCP &&
-	    (packet.tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+	if (packet.protocol == IPPROTO_TCP && (packet.tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)
 		return REASON_INWARD;
 	flow->address = packet.source;
 	flow->port = packet.source_port;
@@ -283,6 +286,7 @@ SECTION("tcx/ingress") int from_sandbox(struct __sk_buff *skb)
 	const struct slot *slot = slot_of(owner);
 	struct counters *counts;
 	int reason = REASON_UNKNOWN;
+	int is_noise;
 
 	if (!node)
 		return DROP;
@@ -292,11 +296,13 @@ SECTION("tcx/ingress") int from_sandbox(struct __sk_buff *skb)
 	}
 	if (reason == ALLOWED)
 		return PASS;
+	/* A kernel greets its neighbours by multicast, and complains of what nobody waits for. */
+	is_noise = reason == REASON_MULTICAST || reason == REASON_ICMP_ERROR;
 	counts = map_lookup(&counters, &number);
 	if (counts)
-		add_atomically(&counts->packets_denied_out, 1);
-	/* A kernel greets its neighbours by multicast all the time. */
-	if (reason != REASON_MULTICAST)
+		add_atomically(is_noise ? &counts->packets_ignored : &counts->packets_denied_out,
+			       1);
+	if (!is_noise)
 		tell(node, number, slot, &flow, reason);
 	return DROP;
 }

@@ -1,6 +1,7 @@
 /*
- * The maps that all programs share, and the judgement of one flow. packages/network/src/bpf/layout.ts
- * writes and reads the same structures; every field lies at a multiple of its size and the rest is zero.
+ * The maps that all programs share, and the judgement of one flow.
+ * packages/network/src/bpf/layout.ts writes and reads the same structures; every field lies at a
+ * multiple of its size and the rest is zero.
  */
 #ifndef DSEC_BPF_POLICY_H
 #define DSEC_BPF_POLICY_H
@@ -66,8 +67,8 @@ struct owner {
 };
 
 /*
- * The table is part of the prefix: a new set of rules is written beside the old one and comes into force
- * by one store into the slot, and what an old set holds is not found any more.
+ * The table is part of the prefix: a new set of rules is written beside the old one and comes into
+ * force by one store into the slot, and what an old set holds is not found any more.
  */
 struct rule_key {
 	__u32 prefix_bits;
@@ -105,6 +106,8 @@ struct counters {
 	__u64 calls_denied;
 	__u64 packets_denied_out;
 	__u64 packets_denied_in;
+	/* What kernels send by themselves; dropped without a word. */
+	__u64 packets_ignored;
 	__u64 events_lost;
 	struct window windows[2];
 };
@@ -136,6 +139,8 @@ enum reason {
 	REASON_UNKNOWN,
 	/* Nobody connects into a sandbox. */
 	REASON_INWARD,
+	/* About what was dropped before: no more than noise. */
+	REASON_ICMP_ERROR,
 };
 
 struct event {
@@ -164,7 +169,8 @@ struct flow {
 	__u8 hook;
 };
 
-/* The form that packages/network/src/bpf/elf.ts reads. A trie in an array is described by `<name>_inner`. */
+/* The form that packages/network/src/bpf/elf.ts reads. A trie in an array is described by
+ * `<name>_inner`. */
 struct map_definition {
 	__u32 type;
 	__u32 key_bytes;
@@ -309,7 +315,8 @@ INLINE int judge_flow(const struct settings *node, __u32 number, const struct sl
 	return rule ? judge_ranges(rule, flow) : REASON_NO_RULE;
 }
 
-/* Whether one more event of this slot may be told. Two processors at once may let one more through. */
+/* Whether one more event of this slot may be told. Two processors at once may let one more through.
+ */
 INLINE int take_quota(const struct settings *node, struct window *window, __u64 now)
 {
 	if (now - window->began_ns >= 1000000000ull) {
@@ -322,7 +329,8 @@ INLINE int take_quota(const struct settings *node, struct window *window, __u64 
 	return 1;
 }
 
-/* Counts a denial and, unless `counter` is all that it deserves, tells it within the slot's quota. */
+/* Counts a denial and, unless `counter` is all that it deserves, tells it within the slot's quota.
+ */
 INLINE void tell(const struct settings *node, __u32 number, const struct slot *slot,
 		 const struct flow *flow, int reason)
 {

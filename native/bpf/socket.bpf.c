@@ -1,15 +1,18 @@
 /*
- * Calls of processes in sandboxes, judged where their sockets are made, bound, connected and sent from.
- * They are attached once, to the common parent of the sandboxes' cgroups, and make errors early (EPERM)
- * and attributable to a process; packet.bpf.c alone decides what leaves. What is not in a known sandbox
- * may reach its own loopback and no more.
+ * Calls of processes in sandboxes, judged where their sockets are made, bound, connected and sent
+ * from. They are attached once, to the common parent of the sandboxes' cgroups, and make errors
+ * early (EPERM) and attributable to a process; packet.bpf.c alone decides what leaves. What is not
+ * in a known sandbox may reach its own loopback and no more.
  */
 #define IN_PROCESS
 #include "policy.h"
 
 MAP(cgroups) = { BPF_MAP_TYPE_HASH, sizeof(__u64), sizeof(struct owner), SLOTS_MAX, 0 };
 
-enum { REFUSE = 0, ALLOW = 1 };
+enum {
+	REFUSE = 0,
+	ALLOW = 1
+};
 
 /* The kernel sends what is for the unspecified address to the loopback. */
 INLINE int is_local(const struct slot *slot, const struct address *address)
@@ -41,8 +44,8 @@ INLINE int refuse(const struct settings *node, __u32 number, const struct slot *
 }
 
 /*
- * A datagram socket that is connected sends nothing, and resolvers connect one to learn which source
- * address they would have: known addresses are enough for that.
+ * A datagram socket that is connected sends nothing, and resolvers connect one to learn which
+ * source address they would have: known addresses are enough for that.
  */
 INLINE int is_route_question(const struct settings *node, __u32 number, const struct slot *slot,
 			     const struct flow *flow)

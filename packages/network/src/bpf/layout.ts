@@ -22,7 +22,7 @@ export const OWNER_BYTES = 8;
 export const RULE_KEY_BYTES = 24;
 export const RULE_BYTES = 8 + 16 * RANGES_MAX;
 export const REFUSED_KEY_BYTES = 20;
-export const COUNTERS_BYTES = 64;
+export const COUNTERS_BYTES = 72;
 export const EVENT_BYTES = 64;
 
 export interface GatewayPort {
@@ -159,6 +159,8 @@ export interface DenialCounters {
   readonly callsDenied: number;
   readonly packetsDeniedOut: number;
   readonly packetsDeniedIn: number;
+  /** Greetings and complaints that kernels send by themselves, dropped without an event. */
+  readonly packetsIgnored: number;
   /** Denials that were counted and not told, being more than the quota. */
   readonly eventsLost: number;
 }
@@ -169,7 +171,8 @@ export function decodeCounters(bytes: Buffer): DenialCounters {
     callsDenied: counter(0),
     packetsDeniedOut: counter(1),
     packetsDeniedIn: counter(2),
-    eventsLost: counter(3),
+    packetsIgnored: counter(3),
+    eventsLost: counter(4),
   };
 }
 
@@ -186,6 +189,7 @@ const REASONS = [
   'multicast',
   'unknown-sandbox',
   'inward',
+  'icmp-error',
 ] as const;
 
 /** One denial, as the kernel told it. Nothing in here but the command's name is of the sandbox's making. */
