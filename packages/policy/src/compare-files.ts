@@ -125,6 +125,7 @@ function decidingOf(
   named: readonly number[],
   side: 'old' | 'next',
 ): FileRule | undefined {
+  if (state[side]?.isHidden === true) return state[side];
   let best: FileRule | undefined;
   for (const index of named) {
     const rule = rules[index];

@@ -1,6 +1,6 @@
 import { MOUNT_BITS, type MountFields } from '@dsec/protocol';
 import { type Compiled, judgeFileRules, type PathKind, type PolicyFacts } from './compiled.ts';
-import type { Verb } from './document.ts';
+import { VERBS, type Verb } from './document.ts';
 import { namesOf } from './glob.ts';
 import { mayOverride } from './glob-overlap.ts';
 import { PLATFORM_MOUNTS } from './platform.ts';
@@ -67,30 +67,25 @@ const outermostFirst = (rules: readonly FileRule[]): FileRule[] =>
 
 /** What a mount for this rule alone would deny; empty where there is no such mount. */
 function wantedBy(rule: FileRule, rules: readonly FileRule[]): ReadonlySet<Verb> {
-  const wouldDeny: readonly Verb[] = rule.isHidden
-    ? ['read', 'write', 'exec']
-    : rule.denied.has('write')
-      ? (['write', 'exec'] as const).filter((verb) => rule.denied.has(verb))
-      : [];
-  const free = wouldDeny.filter((verb) => exceptionTo(rule, verb, rules) === undefined);
-  const needed: Verb = rule.isHidden ? 'read' : 'write';
-  if (rule.isHidden && free.length < wouldDeny.length) return new Set();
-  return new Set(free.includes(needed) ? free : []);
+  const free = VERBS.filter(
+    (verb) => rule.denied.has(verb) && exceptionTo(rule, verb, rules) === undefined,
+  );
+  // All of it: a mask. Else what a read-only bind takes.
+  if (free.length === VERBS.length) return new Set(free);
+  return new Set(free.includes('write') ? free.filter((verb) => verb !== 'read') : []);
 }
+
+/** Whether the one may decide for a part of what the other speaks of. */
+export const isException = (other: FileRule, rule: FileRule): boolean =>
+  other !== rule && mayOverride(other.glob, rule.glob, !rule.isHidden);
 
 /** Another rule that allows what this one denies, for a part of its paths. */
-export function exceptionTo(
-  rule: FileRule,
-  verb: Verb,
-  rules: readonly FileRule[],
-): FileRule | undefined {
-  return rules.find(
-    (other) => other !== rule && !other.denied.has(verb) && mayOverride(other.glob, rule.glob),
-  );
+function exceptionTo(rule: FileRule, verb: Verb, rules: readonly FileRule[]): FileRule | undefined {
+  return rules.find((other) => !other.denied.has(verb) && isException(other, rule));
 }
 
-const reasonAgainst = ({ isHidden, denied }: FileRule): string =>
-  isHidden || denied.has('write') ? REASONS.exception : REASONS.verbs;
+const reasonAgainst = ({ denied }: FileRule): string =>
+  denied.has('write') ? REASONS.exception : REASONS.verbs;
 
 const REASONS = {
   pattern: 'a mount knows no pattern',
@@ -103,7 +98,7 @@ const REASONS = {
 
 function reasonFor(rule: FileRule, verb: Verb): string {
   if (!rule.glob.isLiteral) return REASONS.pattern;
-  return verb === 'write' || rule.isHidden ? REASONS.exception : REASONS.verbs;
+  return verb === 'write' || rule.denied.size === VERBS.length ? REASONS.exception : REASONS.verbs;
 }
 
 function obstacleOf(
@@ -153,7 +148,7 @@ function mountOf(rule: FileRule, wanted: ReadonlySet<Verb>): PlacedMount {
   const { nosuid, nodev, noexec, readonly } = MOUNT_BITS;
   const target = Buffer.from(pathOf(rule.glob.literal), 'latin1');
   const flags = nosuid | nodev | (wanted.has('exec') ? noexec : 0);
-  const fields: MountFields = rule.isHidden
+  const fields: MountFields = wanted.has('read')
     ? { kind: 'mask', target, flags }
     : { kind: 'readonly', target, flags: flags | readonly };
   return { names: rule.glob.literal, denies: wanted, fields };

@@ -11,7 +11,13 @@ import {
 } from './compile-lists.ts';
 import { compileMounts } from './compile-mounts.ts';
 import { compileSeccomp, type SeccompDenial } from './compile-seccomp.ts';
-import type { Compiled, Enforcement, PolicyFacts, RuleRef } from './compiled.ts';
+import {
+  type Compiled,
+  type Enforcement,
+  fileRef,
+  type PolicyFacts,
+  type RuleRef,
+} from './compiled.ts';
 import { type Mechanism, type Requirement, SECTIONS, type Verb } from './document.ts';
 import type { Policy } from './policy.ts';
 
@@ -55,7 +61,7 @@ export function compilePolicy(policy: Policy, facts: PolicyFacts): CompiledPolic
     devices: devices.output,
     capabilities: capabilities.output,
     network: network.output,
-    protections: protectionsOf([
+    protections: protectionsOf(policy.files.map(fileRef), [
       ...[mounts, landlock, appArmor, seccomp, devices, capabilities, network],
     ]),
   };
@@ -68,7 +74,10 @@ export function enforcePolicy(policy: Policy, facts: PolicyFacts): CompiledPolic
   return compiled;
 }
 
-function protectionsOf(all: readonly Compiled<unknown>[]): RuleProtection[] {
+function protectionsOf(
+  files: readonly RuleRef[],
+  all: readonly Compiled<unknown>[],
+): RuleProtection[] {
   const byRule = new Map<string, { rule: RuleRef; parts: Parts }>();
   const partsOf = (rule: RuleRef): Parts => {
     const key = `${rule.section} ${rule.source.origin} ${rule.source.field}`;
@@ -78,6 +87,8 @@ function protectionsOf(all: readonly Compiled<unknown>[]): RuleProtection[] {
     byRule.set(key, { rule, parts });
     return parts;
   };
+  // In the order of the policy.
+  for (const rule of files) partsOf(rule);
   for (const { enforced, notEnforced } of all) {
     for (const one of enforced) partsOf(one.rule).enforced.push(one);
     for (const gap of notEnforced) partsOf(gap.rule).gaps.push(gap);

@@ -68,7 +68,7 @@ export function fileRef({ glob, denied, isHidden, source }: FileRule): RuleRef {
   return {
     section: 'files',
     source,
-    text: `${glob.text}: ${isHidden ? 'hide' : allowed.join(' ')}`,
+    text: `${glob.text}: ${isHidden ? 'hide' : allowed.join(' ') || 'nothing'}`,
   };
 }
 

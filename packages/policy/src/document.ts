@@ -51,9 +51,10 @@ export const FileRuleText = record(
         'An absolute path; * and ? stand for bytes of a name, ** for any number of names. ' +
         'Holds for what it names and for all below.',
     }),
-    access: uniqueOf('FileAccess', ['read', 'write', 'exec', 'hide'], 1),
+    access: uniqueOf('FileAccess', ['read', 'write', 'exec', 'hide']),
   },
-  'All that can be done there; `hide` alone: nothing, and where it can be, as if nothing were there.',
+  'All that can be done there. `hide` stands alone: nothing, there and below, whatever other rules ' +
+    'say, and where it can be, as if nothing were there.',
 );
 
 export const SocketRule = record(

@@ -1,22 +1,24 @@
 import type { Verb } from './document.ts';
-import { compareExactness, deepestNamed, namesOf } from './glob.ts';
+import { compareExactness, namedDepths, namesOf } from './glob.ts';
 import type { FileRule, Policy } from './policy.ts';
 
 /**
- * The rule that decides for a path: the one whose pattern names the nearest directory above it, or the path
- * itself. Of those, the one with the fewest wildcards (`compareExactness`), and then the last. Without any,
- * everything is allowed.
+ * The rule that decides for a path. On the way from the root to it, each directory that some rule names is
+ * decided anew, and so is the path itself; the last decision holds. Of rules that name the same path, the one
+ * with the fewest wildcards decides (`compareExactness`), and then the last. What is hidden stays hidden: no
+ * rule decides anew below. Without any rule, everything is allowed.
  */
 export function decidingRule(files: readonly FileRule[], path: string): FileRule | undefined {
   const names = namesOf(path);
-  let best: { readonly rule: FileRule; readonly depth: number } | undefined;
+  const byDepth: (FileRule | undefined)[] = [];
   for (const rule of files) {
-    const depth = deepestNamed(rule.glob, names);
-    if (depth < 0) continue;
-    if (best === undefined || depth > best.depth || (depth === best.depth && wins(rule, best.rule)))
-      best = { rule, depth };
+    for (const depth of namedDepths(rule.glob, names)) {
+      const best = byDepth[depth];
+      if (best === undefined || wins(rule, best)) byDepth[depth] = rule;
+    }
   }
-  return best?.rule;
+  const decided = byDepth.filter((rule) => rule !== undefined);
+  return decided.find(({ isHidden }) => isHidden) ?? decided.at(-1);
 }
 
 /** Of two rules that name the same path. */

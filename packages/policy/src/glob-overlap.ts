@@ -1,10 +1,11 @@
 import { compareExactness, type Glob, type Segment, segmentMatches, type Token } from './glob.ts';
 
 /**
- * Whether a rule with pattern `over` may decide for a path that `under` holds for, too. Errs on the side of
- * `true`. With the same exactness, `over` wins.
+ * Whether a rule with pattern `over` may decide for a path that one with `under` speaks of, too: one that it
+ * names, and with `below` also one below that. Errs on the side of `true`. With the same exactness, `over`
+ * wins.
  */
-export function mayOverride(over: Glob, under: Glob): boolean {
+export function mayOverride(over: Glob, under: Glob, below = true): boolean {
   const width = under.segments.length + 1;
   const seen = new Set<number>();
   const waiting: [number, number][] = [[0, 0]];
@@ -12,15 +13,16 @@ export function mayOverride(over: Glob, under: Glob): boolean {
     const [i, j] = pair;
     if (seen.has(i * width + j)) continue;
     seen.add(i * width + j);
-    if (j === under.segments.length && isNearer(over, i, under)) return true;
+    if (j === under.segments.length && isNearer(over, i, under, below)) return true;
     waiting.push(...stepsFrom(over, i, under, j));
   }
   return false;
 }
 
 /** `under` names a path here; what is left of `over` may lead deeper, or else they name the same. */
-function isNearer(over: Glob, at: number, under: Glob): boolean {
-  return at < over.segments.length || compareExactness(over, under) <= 0;
+function isNearer(over: Glob, at: number, under: Glob, below: boolean): boolean {
+  if (at < over.segments.length) return below;
+  return compareExactness(over, under) <= 0;
 }
 
 function stepsFrom(over: Glob, i: number, under: Glob, j: number): [number, number][] {

@@ -128,10 +128,10 @@ export function namesOf(path: string, field = 'path'): readonly string[] {
   return names;
 }
 
-/** How many of the names lead to the deepest path that the pattern names; -1: it names none of them. */
-export function deepestNamed(glob: Glob, names: readonly string[]): number {
+/** Of the paths on the way, the root and the last one too: which the pattern names, by how many names. */
+export function namedDepths(glob: Glob, names: readonly string[]): readonly number[] {
   let reached = closeOver(glob, new Set([0]));
-  let deepest = reached.has(glob.segments.length) ? 0 : -1;
+  const depths = reached.has(glob.segments.length) ? [0] : [];
   for (const [index, name] of names.entries()) {
     const next = new Set<number>();
     for (const at of reached) {
@@ -141,9 +141,9 @@ export function deepestNamed(glob: Glob, names: readonly string[]): number {
     }
     if (next.size === 0) break;
     reached = closeOver(glob, next);
-    if (reached.has(glob.segments.length)) deepest = index + 1;
+    if (reached.has(glob.segments.length)) depths.push(index + 1);
   }
-  return deepest;
+  return depths;
 }
 
 /** `**` may stand for nothing. */

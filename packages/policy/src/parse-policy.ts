@@ -67,6 +67,24 @@ function checkFiles(rules: NonNullable<PolicyOverlay['files']>, at: string): voi
     }
     seen.set(text, { field, access: said });
   }
+  checkHidden(rules, at);
+}
+
+/** What is hidden stays so, and a rule that says otherwise was meant for something. */
+function checkHidden(rules: NonNullable<PolicyOverlay['files']>, at: string): void {
+  const globs = rules.map(({ path }) => parseGlob(path, at));
+  for (const [index, { access }] of rules.entries()) {
+    const above = globs[index];
+    if (!access.includes('hide') || above?.isLiteral !== true) continue;
+    const below = rules.findIndex((rule, other) => {
+      const { literal = [] } = globs[other] ?? {};
+      const isBelow = above.literal.every((name, position) => name === literal[position]);
+      return other !== index && isBelow && !rule.access.includes('hide');
+    });
+    if (below < 0) continue;
+    const [field, other] = [`${at}.${below}`, `${at}.${index}`];
+    refuseField(field, `contradicts ${other}, which hides all of that`, other);
+  }
 }
 
 function checkSockets(rules: NonNullable<PolicyOverlay['sockets']>, at: string): void {

@@ -14,7 +14,7 @@ export interface Source {
 export interface FileRule {
   readonly glob: Glob;
   readonly denied: ReadonlySet<Verb>;
-  /** Denies all, and where a mechanism can, nothing seems to be there. */
+  /** Denies all, with all below; and where a mechanism can, nothing seems to be there. */
   readonly isHidden: boolean;
   /** Of two that say as much and name the same path, the one with more wins. */
   readonly order: number;

@@ -112,8 +112,17 @@ function filesOf(layers: readonly Layer[]): FileRule[] {
       });
     }
   }
-  return [...byPattern.values()];
+  return withoutDead([...byPattern.values()]);
 }
+
+/** What lies below something hidden never decides. */
+function withoutDead(rules: readonly FileRule[]): FileRule[] {
+  const hidden = rules.filter(({ glob, isHidden }) => isHidden && glob.isLiteral);
+  return rules.filter((rule) => !hidden.some((other) => other !== rule && liesBelow(rule, other)));
+}
+
+const liesBelow = ({ glob }: FileRule, { glob: above }: FileRule) =>
+  above.literal.every((name, index) => name === glob.literal[index]);
 
 function denialsOf({ overlay, origin, prefix }: Layer): SyscallDenial[] {
   return (overlay.syscalls ?? []).map(({ call, when = [], error = 'EPERM' }, index) => ({

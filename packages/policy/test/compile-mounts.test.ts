@@ -67,14 +67,7 @@ describe('mounts of a policy', () => {
       ],
       'another rule allows a part',
     ],
-    [
-      'a hidden tree with an exception',
-      [
-        ['/a', 'hide'],
-        ['/a/b', 'read'],
-      ],
-      'another rule allows',
-    ],
+    ['a closed tree with an exception', [['/a'], ['/a/b', 'read', 'write']], 'another rule allows'],
     ['reading alone', [['/log', 'write']], 'takes all, or writing'],
     ['the root', [['/', 'read', 'exec']], 'the platform has mounts there'],
     ['/dev', [['/dev', 'read']], 'the platform has mounts there'],

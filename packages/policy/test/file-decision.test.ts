@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   BARE_FACTS,
-  deepestNamed,
   explainPolicy,
   isFileAllowed,
   mayOverride,
+  namedDepths,
   namesOf,
   parseGlob,
   parsePolicy,
@@ -34,6 +34,10 @@ describe('which rule decides', () => {
     ['/**/conftest.py', 'hide'],
     ['/usr/local/*', 'read'],
     ['/work/keep/conftest.py', 'read'],
+    ['/answers', 'hide'],
+    ['/**/README', 'read'],
+    ['/private'],
+    ['/private/mine', 'read', 'write'],
   );
 
   it.each([
@@ -46,6 +50,11 @@ describe('which rule decides', () => {
     ['/work/a/conftest.py/below', 'read', false],
     ['/work/keep/conftest.py', 'read', true],
     ['/work/keep/conftest.py', 'write', false],
+    ['/work/README', 'read', true],
+    ['/answers/README', 'read', false],
+    ['/private/x', 'read', false],
+    ['/private/mine/x', 'write', true],
+    ['/private/README', 'read', true],
   ] as const)('%s %s: %s', (path, verb, expected) => {
     expect(isFileAllowed(policy, path, verb)).toBe(expected);
   });
@@ -85,8 +94,8 @@ describe('whether one rule may decide inside another', () => {
       ([over, under, path]) => {
         const [a, b] = [parseGlob(over, 'a'), parseGlob(under, 'b')];
         const names = namesOf(path);
-        const [depthA, depthB] = [deepestNamed(a, names), deepestNamed(b, names)];
-        if (depthA < 0 || depthB < 0) return;
+        const [depthA, depthB] = [a, b].map((glob) => namedDepths(glob, names).at(-1));
+        if (depthA === undefined || depthB === undefined) return;
         const [ruleA, ruleB] = [a, b].map((glob, order) => ({ glob, order: 1 - order })) as never;
         const decides = depthA > depthB || (depthA === depthB && wins(ruleA, ruleB));
         if (decides) expect(mayOverride(a, b), `${over} in ${under} at ${path}`).toBe(true);

@@ -12,6 +12,7 @@ const NAMES = ['a', 'b', 'ab', 'x.py', 'conftest.py'];
 const WILD = ['*', 'a*', '?', '*.py', '*b*'];
 const ACCESS = [
   ['hide'],
+  [],
   ['read'],
   ['write'],
   ['read', 'write'],
@@ -36,8 +37,18 @@ const filesOf = (pattern: fc.Arbitrary<string>) =>
     .map((files) => {
       // Of rules with one pattern, the last: contradictions are refused.
       const byText = new Map(files.map((file) => [plainText(file.path), file]));
-      return [...byText.values()];
+      const kept = [...byText.values()];
+      return kept.filter(({ path, access }) => !(access[0] !== 'hide' && liesHidden(path, kept)));
     });
+
+/** Contradictions are refused: below a path that is hidden, whatever it is. */
+const liesHidden = (path: string, files: readonly { path: string; access: string[] }[]) =>
+  files.some(
+    (other) =>
+      other.access[0] === 'hide' &&
+      !/[*?]/.test(plainText(other.path)) &&
+      (plainText(other.path) === '/' || `${path}/`.startsWith(`${plainText(other.path)}/`)),
+  );
 
 const plainText = (path: string) => {
   const collapsed = path.replace(/(\/\*\*)+/g, '/**').replace(/\/\*\*$/, '');
@@ -67,10 +78,11 @@ export function regexOf(text: string): RegExp {
   return new RegExp(`^${source}$`);
 }
 
-/** From the path up to the root: at the first that some rule names, the best of those decides. */
+/** From the root down: at each path that some rule names, the best of those decides; `hide` for good. */
 export function naiveIsAllowed(policy: Policy, path: string, verb: Verb): boolean {
   const names = path === '/' ? [] : path.slice(1).split('/');
-  for (let depth = names.length; depth >= 0; depth -= 1) {
+  let isAllowed = true;
+  for (let depth = 0; depth <= names.length; depth += 1) {
     const here = names
       .slice(0, depth)
       .map((name) => `/${name}`)
@@ -79,9 +91,10 @@ export function naiveIsAllowed(policy: Policy, path: string, verb: Verb): boolea
       .filter(({ glob }) => regexOf(glob.text).test(here))
       .map((rule) => ({ rule, key: naiveKey(rule.glob.text, rule.order) }))
       .sort((a, b) => compareKeys(a.key, b.key));
-    if (best !== undefined) return !best.rule.denied.has(verb);
+    if (best?.rule.isHidden) return false;
+    if (best !== undefined) isAllowed = !best.rule.denied.has(verb);
   }
-  return true;
+  return isAllowed;
 }
 
 function naiveKey(text: string, order: number): number[] {
