@@ -1,5 +1,6 @@
 """Runs what a test tells it, line by line, inside the namespaces and the cgroup that it was started in."""
 
+import contextlib
 import errno
 import json
 import os
@@ -163,6 +164,14 @@ def talk(name, text):
     return attempt(work)
 
 
+def listen_udp(name):
+    """Keeps a socket that waits for whoever sends, and gives its port."""
+    kept[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    kept[name].settimeout(WAIT_SECONDS)
+    kept[name].bind(("0.0.0.0", 0))
+    return kept[name].getsockname()[1]
+
+
 def serve_tcp(address, port):
     """Answers each piece, and keeps what came."""
     listener = socket.socket(family_of(address), socket.SOCK_STREAM)
@@ -171,15 +180,15 @@ def serve_tcp(address, port):
     listener.bind((address, port))
     listener.listen(64)
 
-    def talk(peer):
-        with peer:
+    def serve(peer):
+        with peer, contextlib.suppress(OSError):
             for piece in iter(lambda: peer.recv(4096), b""):
                 received.append(piece.decode())
                 peer.sendall(b"answer")
 
     def loop():
         while True:
-            threading.Thread(target=talk, args=(listener.accept()[0],), daemon=True).start()
+            threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 
     threading.Thread(target=loop, daemon=True).start()
 
@@ -187,6 +196,7 @@ def serve_tcp(address, port):
 def serve_udp(address, port):
     server = socket.socket(family_of(address), socket.SOCK_DGRAM)
     server.bind((address, port))
+    kept[f"udp {port}"] = server
 
     def loop():
         while True:

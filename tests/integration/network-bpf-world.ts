@@ -22,6 +22,7 @@ export interface BpfWorld {
   /** The directory whose children are the sandboxes' cgroups. */
   readonly cgroup: string;
   readonly bpfDirectory: string;
+  readonly namespaceFd: number;
   /** Closes the filter and opens another one over what is pinned, as a restarted edge does. */
   reopen(): PacketFilter;
   close(): Promise<void>;
@@ -79,6 +80,7 @@ export async function createBpfWorld(scratch: string, sandboxCount: number): Pro
     outside,
     cgroup,
     bpfDirectory,
+    namespaceFd,
     get filter() {
       return world.filter;
     },

@@ -24,6 +24,7 @@ const COMMANDS = {
   mapUpdateBatch: 26,
   mapDeleteBatch: 27,
   linkCreate: 28,
+  linkDetach: 34,
 } as const;
 
 /** `enum bpf_map_type`. */
@@ -186,6 +187,18 @@ export function createBpfLink(spec: {
   attr.writeUInt32LE(spec.target, 4);
   attr.writeUInt32LE(spec.attachType, 8);
   return call('linkCreate', attr, 'link');
+}
+
+/**
+ * Takes a program away from where it is attached, at once: a link whose last descriptor or name goes is let
+ * go of some time later. What is already detached stays so.
+ */
+export function detachBpfLink(linkFd: number): void {
+  const attr = newAttr();
+  attr.writeUInt32LE(linkFd, 0);
+  const result = tryCall('linkDetach', attr);
+  const ENOLINK = 67;
+  if (result < 0 && result !== -ENOLINK) throw syscallError('bpf', -result, 'link detach');
 }
 
 /** Gives a map, program or link a name in a bpf file system, which keeps it when this process ends. */

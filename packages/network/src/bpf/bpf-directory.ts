@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { mountDetached, moveMount } from '@dsec/linux';
+import { detachAll } from './links.ts';
 
 const BPF_FS_MAGIC = 0xcafe4a11;
 
@@ -25,12 +26,14 @@ export function mountBpfDirectory(path: string): void {
 }
 
 /**
- * Removes every filter of a directory but one: with their names their links go, and with these the
- * programs. Without `except` the node is as before the first one.
+ * Removes every filter of a directory but one, and with it what it does. Without `except` the node is as
+ * before the first one.
  */
 export function removeFilters(directory: string, except?: string): void {
   for (const name of readdirSync(directory)) {
     const path = join(directory, name);
-    if (name.startsWith('filter-') && path !== except) rmSync(path, { recursive: true });
+    if (!name.startsWith('filter-') || path === except) continue;
+    detachAll(path);
+    rmSync(path, { recursive: true });
   }
 }

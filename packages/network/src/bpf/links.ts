@@ -1,8 +1,9 @@
-import { closeSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   bpfProgramId,
   createBpfLink,
+  detachBpfLink,
   errnoOf,
   inNetworkNamespace,
   openBpfObject,
@@ -56,7 +57,16 @@ export function attachPackets(
 /** Takes the packet programs of a slot away, if there are any. */
 export function detachPackets(directory: string, slot: number): void {
   for (const section of DIRECTIONS) {
-    rmSync(packetPin(directory, slot, section), { force: true });
+    dropPin(packetPin(directory, slot, section));
+  }
+}
+
+/** Takes every program of a filter away, wherever it is attached. */
+export function detachAll(directory: string): void {
+  for (const part of ['hooks', 'packets']) {
+    const path = join(directory, part);
+    if (!existsSync(path)) continue;
+    for (const name of readdirSync(path)) dropPin(join(path, name));
   }
 }
 
@@ -72,15 +82,25 @@ const packetPin = (directory: string, slot: number, section: string) =>
 const attachOf = (section: string) => PROGRAM_KINDS[section]?.attachType ?? 0;
 
 function isPinnedFitting(path: string, fits: (linkFd: number) => boolean): boolean {
+  return withPinned(path, fits) ?? false;
+}
+
+function dropPin(path: string): void {
+  withPinned(path, detachBpfLink);
+  rmSync(path, { force: true });
+}
+
+/** Does something with a pinned link, if it is there. */
+function withPinned<Result>(path: string, work: (linkFd: number) => Result): Result | undefined {
   let fd: number;
   try {
     fd = openBpfObject(path);
   } catch (thrown) {
-    if (errnoOf(thrown) === 'ENOENT') return false;
+    if (errnoOf(thrown) === 'ENOENT') return undefined;
     throw thrown;
   }
   try {
-    return fits(fd);
+    return work(fd);
   } finally {
     closeSync(fd);
   }
