@@ -19,6 +19,8 @@ enum {
 	LEVELS_MAX = 48,
 	/* A directory that is filled while it is emptied is tried again so often. */
 	ROUNDS_MAX = 64,
+	/* Of directories, whose rounds do not count: more levels than file systems have inodes. */
+	MOVES_MAX = 1 << 24,
 	/* Between looks at whether the request was cancelled. */
 	ENTRIES_PER_LOOK = 256,
 };
@@ -32,6 +34,7 @@ struct level {
 static struct level levels[LEVELS_MAX];
 static int depth;
 static unsigned long moved;
+static unsigned long moved_before; /* the last round of the top */
 static unsigned int entries_seen;
 
 static void look_at_cancellation(void)
@@ -86,14 +89,19 @@ static int remove_entry(int parent, const struct directory_entry *entry)
 static int leave(int parent)
 {
 	struct level *level = &levels[depth - 1];
+	bool filled_by_us = depth == 1 && moved != moved_before && moved < MOVES_MAX;
 
 	if (!unlinkat(parent, level->name, AT_REMOVEDIR) || errno == ENOENT) {
 		close(level->directory.fd);
 		depth--;
 		return 0;
 	}
-	if ((errno != ENOTEMPTY && errno != EEXIST) || ++level->rounds > ROUNDS_MAX)
+	if (errno != ENOTEMPTY && errno != EEXIST)
 		return -errno;
+	if (filled_by_us)
+		moved_before = moved;
+	else if (++level->rounds > ROUNDS_MAX)
+		return -ENOTEMPTY;
 	directory_rewind(&level->directory);
 	return 0;
 }
