@@ -1,0 +1,30 @@
+import { KIB, MINUTE_MS, SECOND_MS } from '@dsec/std';
+
+export interface EgressLimits {
+  readonly connectionsPerSandboxMax: number;
+  readonly connectionsMax: number;
+  /** For a ClientHello, or for the head of each request, to arrive whole. */
+  readonly startTimeoutMs: number;
+  /** For the proof of a certificate, and for a connection, each. */
+  readonly connectTimeoutMs: number;
+  /** Without a byte in either direction. */
+  readonly idleTimeoutMs: number;
+  /** Pieces in which a ClientHello may come: each is work. */
+  readonly startPiecesMax: number;
+  readonly requestHeadBytesMax: number;
+  readonly requestHeadersMax: number;
+  /** Addresses of a name that are tried. */
+  readonly addressesTriedMax: number;
+}
+
+export const EGRESS_LIMITS: EgressLimits = {
+  connectionsPerSandboxMax: 256,
+  connectionsMax: 16_384,
+  startTimeoutMs: 10 * SECOND_MS,
+  connectTimeoutMs: 10 * SECOND_MS,
+  idleTimeoutMs: 15 * MINUTE_MS,
+  startPiecesMax: 256,
+  requestHeadBytesMax: 32 * KIB,
+  requestHeadersMax: 100,
+  addressesTriedMax: 3,
+};
