@@ -11,8 +11,8 @@ import ts from 'typescript';
 
 const SOURCES = 'packages/dsec/src/command-line';
 const FILES = [
-  ...['global-options', 'rows', 'rows-layers', 'rows-sandboxes', 'rows-server', 'rows-tools'],
-  ...['settings-table', 'words'],
+  ...['global-options', 'rows', 'rows-layers', 'rows-policy', 'rows-sandboxes', 'rows-server'],
+  ...['rows-tools', 'settings-table', 'words'],
 ];
 
 /** @param {string} root */

@@ -1,10 +1,15 @@
+import { STAGES } from '@dsec/policy';
 import { EVENT_TYPES } from '@dsec/protocol';
 import { SANDBOX_STATES } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
 import { buildProgram, optionName } from '../src/command-line/program.ts';
 import { COMMANDS, GROUPS } from '../src/command-line/rows.ts';
 import { SETTINGS } from '../src/command-line/settings-table.ts';
-import { EVENT_TYPE_WORDS, SANDBOX_STATE_WORDS } from '../src/command-line/words.ts';
+import {
+  EVENT_TYPE_WORDS,
+  POLICY_STAGE_WORDS,
+  SANDBOX_STATE_WORDS,
+} from '../src/command-line/words.ts';
 
 describe('the table of commands', () => {
   it('names each once, with a summary and examples that begin with it', () => {
@@ -40,6 +45,7 @@ describe('the words of the table', () => {
   it('are those of the wire', () => {
     expect(SANDBOX_STATE_WORDS).toEqual(SANDBOX_STATES);
     expect(EVENT_TYPE_WORDS).toEqual(EVENT_TYPES);
+    expect(POLICY_STAGE_WORDS).toEqual(STAGES);
   });
 });
 

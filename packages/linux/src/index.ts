@@ -15,6 +15,7 @@ export * from './open.ts';
 export * from './probe/probe-host.ts';
 export * from './probe/render.ts';
 export * from './probe/report.ts';
+export * from './probe/security-probe.ts';
 export { isNeeded } from './probe/verdicts.ts';
 export * from './process-control.ts';
 export * from './ring-buffer.ts';

@@ -3,14 +3,11 @@ import { type Compiled, judgeFileRules, type PathKind, type PolicyFacts } from '
 import { VERBS, type Verb } from './document.ts';
 import { namesOf } from './glob.ts';
 import { mayOverride } from './glob-overlap.ts';
-import { PLATFORM_MOUNTS } from './platform.ts';
+import { PLATFORM_DENIES, PLATFORM_MOUNTS } from './platform.ts';
 import type { FileRule, Policy } from './policy.ts';
 
 /** A spawn has 128 mounts, of which the platform needs about half. */
 const POLICY_MOUNTS_MAX = 48;
-
-/** What the platform itself mounts read-only. */
-const READONLY_ALREADY = ['/.dsec', '/sys'];
 
 interface PlacedMount {
   readonly names: readonly string[];
@@ -29,9 +26,9 @@ export function compileMounts(
   facts: PolicyFacts,
 ): Compiled<readonly MountFields[]> {
   const kindOf = facts.kindOf ?? (() => 'unknown' as const);
-  const placed: PlacedMount[] = READONLY_ALREADY.map((path) => ({
+  const placed: PlacedMount[] = Object.entries(PLATFORM_DENIES).map(([path, denies]) => ({
     names: namesOf(path),
-    denies: new Set<Verb>(['write']),
+    denies: new Set<Verb>(denies),
   }));
   const obstacles = new Map<FileRule, string>();
   for (const rule of outermostFirst(policy.files)) {

@@ -51,6 +51,14 @@ export const PLATFORM_MOUNTS = [
   ...['/proc', '/dev', '/dev/pts', '/dev/shm', '/dev/mqueue', '/sys', '/.dsec'],
 ] as const;
 
+/** What these mounts deny by themselves. */
+export const PLATFORM_DENIES = {
+  '/.dsec': ['write'],
+  '/dev': ['exec'],
+  '/proc': ['exec'],
+  '/sys': ['write', 'exec'],
+} as const;
+
 /** Without these no command starts, or none ends. */
 export const SYSCALLS_NEEDED: ReadonlySet<string> = new Set([
   ...['read', 'write', 'close', 'execve', 'exit', 'exit_group', 'mmap', 'brk', 'rt_sigreturn'],

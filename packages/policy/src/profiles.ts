@@ -27,7 +27,7 @@ export const BUILTIN_PROFILES: Readonly<Record<string, PolicyDocument>> = {
       { path: '/tmp/**', access: ['read', 'write', 'exec'] },
       { path: '/var/tmp/**', access: ['read', 'write', 'exec'] },
       { path: '/dev/**', access: ['read', 'write'] },
-      { path: '/proc/**', access: ['read', 'write', 'exec'] },
+      { path: '/proc/**', access: ['read', 'write'] },
     ],
     sockets: [{ family: 'unix' }, { family: 'inet' }, { family: 'inet6' }],
     capabilities: ['chown', 'dac_override', 'fowner', 'fsetid', 'kill', 'setgid', 'setuid'],

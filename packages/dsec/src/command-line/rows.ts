@@ -1,5 +1,6 @@
 import type { CommandRow } from './command-row.ts';
 import { LAYER_COMMANDS } from './rows-layers.ts';
+import { POLICY_COMMANDS } from './rows-policy.ts';
 import { ENVIRONMENT_COMMANDS, KEY_COMMANDS, SANDBOX_COMMANDS } from './rows-sandboxes.ts';
 import { SERVER_COMMANDS } from './rows-server.ts';
 import { TOOL_COMMANDS } from './rows-tools.ts';
@@ -9,6 +10,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   layer: 'make, list and check layers, in the store of this machine',
   env: 'name lists of layers',
   key: 'make and revoke API keys',
+  policy: 'check what sandboxes may do, and explain it',
 };
 
 /** Every command, in the order in which help and reference list them. */
@@ -17,6 +19,7 @@ export const COMMANDS: readonly CommandRow[] = [
   ...ENVIRONMENT_COMMANDS,
   ...LAYER_COMMANDS,
   ...KEY_COMMANDS,
+  ...POLICY_COMMANDS,
   ...SERVER_COMMANDS,
   ...TOOL_COMMANDS,
 ];

@@ -5,4 +5,6 @@ export const SANDBOX_STATE_WORDS = [
   ...['stopped', 'failed'],
 ] as const;
 
+export const POLICY_STAGE_WORDS = ['build', 'solve', 'grade'] as const;
+
 export const EVENT_TYPE_WORDS = ['sandbox-state', 'exec-exit', 'session-end', 'lost'] as const;
