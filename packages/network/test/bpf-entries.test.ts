@@ -184,6 +184,25 @@ describe('grants', () => {
     expect([next(), next(), next()]).toEqual(['192.0.2.2/32', '192.0.2.1/32', undefined]);
   });
 
+  test('what an earlier process granted stays until the rules change', () => {
+    const grants = createGrants();
+    const ranges: RuleRange[] = [
+      { first: 80, last: 80, protocol: 0, expiresNs: 0n },
+      { first: 443, last: 443, protocol: 0, expiresNs: 7n },
+    ];
+    grants.restore({ prefix: parsePrefix('192.0.2.1/32', 'p'), ranges });
+    grants.restore({ prefix: parsePrefix('192.0.2.0/24', 'p'), ranges });
+    expect(shown(grants.entries(none))).toEqual([['192.0.2.1/32', '0:443-443']]);
+    grants.keepNamed({ version: 2, addresses: [], names: [name('a.example')] });
+    expect(grants.size).toBe(0);
+  });
+
+  test('no time to expire at never means for ever', () => {
+    const { ranges } = createGrants().add(answer('192.0.2.1', 'a', 0), none);
+    expect(ranges[0]?.expiresNs).toBe(1_000_000n);
+    expect(() => createGrants().add(answer('192.0.2.1', 'a', Number.NaN), none)).toThrow(DsecError);
+  });
+
   test('a range is no address', () => {
     expect(() => createGrants().add(answer('192.0.2.0/24', 'a', 1), none)).toThrow(/is a range/);
   });

@@ -4,6 +4,7 @@ import {
   addressBytes,
   decodeCounters,
   decodeEvent,
+  decodeRule,
   decodeSlot,
   EVENT_BYTES,
   encodeRule,
@@ -12,6 +13,7 @@ import {
   encodeSlot,
   FREE_SLOT,
   isSameOwner,
+  prefixOfRuleKey,
   tableOfRuleKey,
 } from '../src/bpf/layout.ts';
 import { parseAddress, parsePrefix } from '../src/rules/address.ts';
@@ -46,6 +48,15 @@ describe('structures as the programs read them', () => {
       '0100000000000000' + '5544332211000000' + '5000bb0106000000',
     );
     expect(bytes).toHaveLength(136);
+  });
+
+  test('what was written is read back', () => {
+    for (const text of ['192.0.2.0/24', '0.0.0.0/0', '2001:db8::/32', '::/0', '2001:db8::1/128']) {
+      const prefix = parsePrefix(text, 'p');
+      expect(prefixOfRuleKey(encodeRuleKey(3, prefix))).toEqual(prefix);
+    }
+    const ranges = [{ first: 1, last: 65_535, protocol: 17, expiresNs: 2n ** 60n }];
+    expect(decodeRule(encodeRule(ranges))).toEqual(ranges);
   });
 
   test('settings', () => {

@@ -20,6 +20,9 @@ interface Grant {
   readonly expiresNs: bigint;
 }
 
+/** No rule has such patterns. */
+const FOUND = 'found ';
+
 /**
  * What name servers opened for one sandbox, by address and by the pattern that let the name through, so
  * that several names at one address do not end each other's time.
@@ -29,6 +32,8 @@ export interface Grants {
   has(address: string): boolean;
   /** Notes an answer, for the longer of two times, and gives the entry of its address. */
   add(address: DnsAddress, rules: RuleSet): RuleEntry;
+  /** Takes over what an earlier process granted, until the rules change: nobody knows any more by which name. */
+  restore(entry: RuleEntry): void;
   /** Forgets the address whose time was over first, if any is, and gives its prefix. */
   dropExpired(nowNs: bigint): Prefix | undefined;
   /** Keeps what dedicated names of new rules still open. */
@@ -54,13 +59,23 @@ export function createGrants(): Grants {
     const prefix = hostPrefix(answer.address);
     const key = formatPrefix(prefix);
     const before = byAddress.get(key)?.byPattern;
-    const expiresNs = BigInt(Math.ceil(answer.expiresMs)) * 1_000_000n;
+    const expiresNs = nanoseconds(answer.expiresMs);
     const known = before?.get(answer.pattern)?.expiresNs ?? 0n;
     const grant = { ports: answer.ports, expiresNs: known > expiresNs ? known : expiresNs };
     const place = { prefix, byPattern: new Map(before).set(answer.pattern, grant) };
     const entry = entryAt(place, rules);
     byAddress.set(key, place);
     return entry;
+  }
+
+  function restore({ prefix, ranges }: RuleEntry): void {
+    const granted = ranges.filter(({ expiresNs }) => expiresNs !== 0n);
+    if (granted.length === 0 || prefix.length !== bitsOf(prefix.family)) return;
+    const grants = granted.map(({ first, last, expiresNs }, index): [string, Grant] => [
+      `${FOUND}${index}`,
+      { ports: [[first, last]], expiresNs },
+    ]);
+    byAddress.set(formatPrefix(prefix), { prefix, byPattern: new Map(grants) });
   }
 
   function dropExpired(nowNs: bigint): Prefix | undefined {
@@ -108,6 +123,7 @@ export function createGrants(): Grants {
     },
     has: (address) => byAddress.has(formatPrefix(hostPrefix(address))),
     add,
+    restore,
     dropExpired,
     keepNamed,
     entries,
@@ -118,4 +134,11 @@ function hostPrefix(address: string): Prefix {
   const prefix = parsePrefix(address, 'address');
   if (prefix.length === bitsOf(prefix.family)) return prefix;
   throw new DsecError('invalid-argument', `${address} is a range, not an address`);
+}
+
+/** Never 0, which would mean that it does not expire. */
+function nanoseconds(ms: number): bigint {
+  if (!Number.isFinite(ms))
+    throw new DsecError('invalid-argument', `${ms} is no time to expire at`);
+  return BigInt(Math.max(1, Math.ceil(ms))) * 1_000_000n;
 }

@@ -137,6 +137,14 @@ export function tableOfRuleKey(key: Buffer): number {
   return key.readUInt32LE(4);
 }
 
+/** The prefix of a key that was written for one. */
+export function prefixOfRuleKey(key: Buffer): Prefix {
+  const address = addressOf(key.subarray(8));
+  const length = key.readUInt32LE(0) - 32;
+  if (address.family === 4) return { ...address, length: length - MAPPED_BITS };
+  return { ...address, length };
+}
+
 export function encodeRule(ranges: readonly RuleRange[]): Buffer {
   const bytes = Buffer.alloc(RULE_BYTES);
   bytes.writeUInt32LE(ranges.length, 0);
@@ -148,6 +156,19 @@ export function encodeRule(ranges: readonly RuleRange[]): Buffer {
     bytes[at + 12] = range.protocol;
   }
   return bytes;
+}
+
+export function decodeRule(bytes: Buffer): RuleRange[] {
+  const count = Math.min(bytes.readUInt32LE(0), RANGES_MAX);
+  return Array.from({ length: count }, (_, index) => {
+    const at = 8 + 16 * index;
+    return {
+      first: bytes.readUInt16LE(at + 8),
+      last: bytes.readUInt16LE(at + 10),
+      protocol: bytes[at + 12] ?? 0,
+      expiresNs: bytes.readBigUInt64LE(at),
+    };
+  });
 }
 
 export function encodeRefusedKey(prefix: Prefix): Buffer {

@@ -37,7 +37,10 @@ export interface PacketFilterOptions {
   readonly namespaceFd: number;
   /** Where the proxies listen. Reached by sandboxes with rules about names, at these ports and no others. */
   readonly gateway: { readonly address: string; readonly ports: readonly GatewayPort[] };
-  /** Ranges that no rule opens: of the sandboxes, of the host, of the cloud's metadata. */
+  /**
+   * Ranges that no rule opens, beside those that are never a host elsewhere (`NEVER_OPEN`): of the
+   * sandboxes, and every address that the host and the router themselves have.
+   */
   readonly refused: readonly string[];
   /** Slots are 1 to this less one. */
   readonly slotsMax?: number;
@@ -49,6 +52,20 @@ export interface PacketFilterOptions {
 
 const DEFAULTS = { slotsMax: 4_096, rulesMax: 512, eventsPerSecond: 20 } as const;
 const REFUSED_MAX = 1_024;
+
+/** This host, its links with the metadata of clouds, groups, and IPv6 that is IPv4 in disguise. */
+export const NEVER_OPEN: readonly string[] = [
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/3',
+  '::/96',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '2002::/16',
+  'fe80::/10',
+  'ff00::/8',
+];
 
 export interface FilteredSandbox {
   /** From 1; nobody else has it. */
@@ -122,7 +139,8 @@ export function openPacketFilter(options: PacketFilterOptions): PacketFilter {
 }
 
 function configure(objects: LoadedObjects, options: PacketFilterOptions, perSecond: number): void {
-  const { gateway, refused } = options;
+  const { gateway } = options;
+  const refused = [...NEVER_OPEN, ...options.refused];
   const address = parseAddress(gateway.address);
   if (address?.family !== 4 || gateway.ports.length > GATEWAY_PORTS_MAX) {
     const limit = `at most ${GATEWAY_PORTS_MAX} ports`;
@@ -170,7 +188,6 @@ function filterOf(
     const found = kernel.find(slot, wanted);
     const owner = { slot, generation };
     const places = { cgroupId: sandbox.cgroupId, deviceIndex: device?.index };
-    tables.prepare(slot);
     const record = found ?? wanted;
     const seams = {
       slot,

@@ -52,6 +52,10 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
       throw new DsecError('too-large', `${count} address ranges; a sandbox may have ${entriesMax}`);
     }
     grants.keepNamed(network);
+    // An earlier process's answers: they belong to these very rules.
+    if (rules === undefined && network.version === record.version && record.table !== 0) {
+      for (const entry of tables.read(slot, record.table)) grants.restore(entry);
+    }
     const table = (record.table % VERSION_MAX) + 1;
     const entries = merged(compiled, grants.entries(compiled)).slice(0, entriesMax);
     try {

@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs';
 import {
   createBpfMap,
+  deleteBpfMapBatch,
   deleteFromBpfMap,
   keysOfBpfMap,
   lookUpInBpfMap,
@@ -10,8 +11,10 @@ import {
 } from '@dsec/linux';
 import { DsecError } from '@dsec/std';
 import {
+  decodeRule,
   encodeRule,
   encodeRuleKey,
+  prefixOfRuleKey,
   RULE_BYTES,
   RULE_KEY_BYTES,
   type RuleEntry,
@@ -21,22 +24,24 @@ import {
 import type { LoadedObjects } from './objects.ts';
 
 /**
- * The tries that hold the rules, one for each slot. A trie is made once and used again by whoever gets the
- * slot next, since to put one into its place waits for a grace period of the kernel: milliseconds, so
- * tries are made for several slots at once. In a trie the tables of one slot lie beside each other.
+ * The tries that hold the rules, one for each slot. All are made at the first start and used again by
+ * whoever gets the slot next: to put one into its place waits for a grace period of the kernel. In a trie
+ * the tables of one slot lie beside each other.
  */
 export interface RuleTables {
-  /** Sees to it that the slot has a trie. Takes milliseconds for one slot in `SLOTS_AT_ONCE`. */
-  prepare(slot: number): void;
   /** Adds entries to a table. Entries that exist are replaced. On failure the table may have some. */
   write(slot: number, table: number, entries: readonly RuleEntry[]): void;
   /** Removes everything but this table. Returns how many entries went. */
   keepOnly(slot: number, table: number): number;
   remove(slot: number, table: number, entry: Pick<RuleEntry, 'prefix'>): void;
+  /** What a table holds. */
+  read(slot: number, table: number): RuleEntry[];
 }
 
-const SLOTS_AT_ONCE = 64;
+/** Tries, and so descriptors, that one grace period is for. */
+const SLOTS_AT_ONCE = 256;
 
+/** Makes the tries that are not there yet: some milliseconds for each `SLOTS_AT_ONCE` of them. */
 export function createRuleTables(objects: LoadedObjects): RuleTables {
   const outer = mapOf(objects, 'rules');
   const inner = mapOf(objects, 'rules_inner');
@@ -54,18 +59,21 @@ export function createRuleTables(objects: LoadedObjects): RuleTables {
     }
   }
 
-  function prepare(slot: number): void {
+  function prepareAll(): void {
     const id = Buffer.alloc(4);
-    if (lookUpInBpfMap(outer.fd, uint32(slot), id)) return;
-    const first = slot - (slot % SLOTS_AT_ONCE);
-    const last = Math.min(first + SLOTS_AT_ONCE, outer.entriesMax);
-    const slots = Array.from({ length: last - first }, (_, i) => uint32(first + i));
+    const slots = Array.from({ length: outer.entriesMax }, (_, slot) => uint32(slot));
     const missing = slots.filter((key) => !lookUpInBpfMap(outer.fd, key, id));
+    for (let at = 0; at < missing.length; at += SLOTS_AT_ONCE) {
+      prepare(missing.slice(at, at + SLOTS_AT_ONCE));
+    }
+  }
+
+  function prepare(slots: readonly Buffer[]): void {
     const tries: number[] = [];
     try {
-      for (const _ of missing) tries.push(createBpfMap({ ...inner, name: 'rules_of_slot' }));
+      for (const _ of slots) tries.push(createBpfMap({ ...inner, name: 'rules_of_slot' }));
       const values = Buffer.concat(tries.map(uint32));
-      updateBpfMapBatch(outer.fd, Buffer.concat(missing), values, missing.length);
+      updateBpfMapBatch(outer.fd, Buffer.concat(slots), values, slots.length);
     } finally {
       for (const fd of tries) closeSync(fd);
     }
@@ -86,7 +94,7 @@ export function createRuleTables(objects: LoadedObjects): RuleTables {
     return withTrie(slot, (fd) => {
       const keys = keysOfBpfMap(fd, RULE_KEY_BYTES, inner.entriesMax);
       const old = keys.filter((key) => tableOfRuleKey(key) !== table);
-      for (const key of old) deleteFromBpfMap(fd, key);
+      deleteBpfMapBatch(fd, Buffer.concat(old), old.length);
       return old.length;
     });
   }
@@ -94,7 +102,20 @@ export function createRuleTables(objects: LoadedObjects): RuleTables {
   function remove(slot: number, table: number, { prefix }: Pick<RuleEntry, 'prefix'>): void {
     withTrie(slot, (fd) => deleteFromBpfMap(fd, encodeRuleKey(table, prefix)));
   }
-  return { prepare, write, keepOnly, remove };
+  function read(slot: number, table: number): RuleEntry[] {
+    return withTrie(slot, (fd) => {
+      const value = Buffer.alloc(RULE_BYTES);
+      return keysOfBpfMap(fd, RULE_KEY_BYTES, inner.entriesMax)
+        .filter((key) => tableOfRuleKey(key) === table && lookUpInBpfMap(fd, key, value))
+        .map((key) => {
+          lookUpInBpfMap(fd, key, value);
+          return { prefix: prefixOfRuleKey(key), ranges: decodeRule(value) };
+        });
+    });
+  }
+
+  prepareAll();
+  return { write, keepOnly, remove, read };
 }
 
 /** A map by its name in the objects. */
