@@ -15,6 +15,7 @@ export * from './dns/server.ts';
 export * from './egress/certificate-authority.ts';
 export * from './egress/client-hello.ts';
 export type { EgressCounters, FlowTarget } from './egress/flows.ts';
+export * from './egress/hello-retry.ts';
 export * from './egress/index-documents.ts';
 export * from './egress/limits.ts';
 export * from './egress/request-target.ts';

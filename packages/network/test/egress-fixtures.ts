@@ -1,6 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { type TLSSocket, connect as tlsConnect, createServer as tlsServer } from 'node:tls';
+import {
+  type TLSSocket,
+  type TlsOptions,
+  connect as tlsConnect,
+  createServer as tlsServer,
+} from 'node:tls';
 import {
   type AuthorityMaterial,
   type CompiledNetwork,
@@ -48,12 +53,19 @@ async function listening(server: Server): Promise<number> {
 }
 
 /** A TLS server whose certificate is for `name`. */
-export function secureHost(name: string, serve: (socket: TLSSocket) => void): Promise<number> {
+export function secureHost(
+  name: string,
+  serve: (socket: TLSSocket) => void,
+  options: TlsOptions = {},
+): Promise<number> {
   const secureContext = world.contextFor(name);
-  const server = tlsServer({ SNICallback: (_, give) => give(null, secureContext) }, (socket) => {
-    socket.on('error', () => undefined);
-    serve(socket);
-  });
+  const server = tlsServer(
+    { ...options, SNICallback: (_, give) => give(null, secureContext) },
+    (socket) => {
+      socket.on('error', () => undefined);
+      serve(socket);
+    },
+  );
   return listening(server);
 }
 

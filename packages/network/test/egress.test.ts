@@ -220,6 +220,20 @@ describe('revocation and quotas', () => {
     expect(error).toMatchObject({ code: 'ECONNRESET' });
   });
 
+  test('a sandbox that goes away leaves nothing open outside', async () => {
+    const atHost: Socket[] = [];
+    const host = await secureHost('open.example.com', (socket) => {
+      socket.once('data', () => atHost.push(socket));
+    });
+    const egress = await startEgress({ rules, names, hosts: { [`${OPEN}:443`]: host } });
+    const client = await secureClient(egress.tls, { servername: 'open.example.com' });
+    client.write('x');
+    await expect.poll(() => atHost.length).toBe(1);
+    const closed = closeOf(atHost[0] as Socket);
+    client.destroy();
+    await closed;
+  });
+
   test('forgetting a sandbox cuts all of it', async () => {
     const egress = await secureEcho();
     const client = await secureClient(egress.tls, { servername: 'open.example.com' });
@@ -246,5 +260,47 @@ describe('the authority of a sandbox', () => {
     const output = execFileSync('openssl', ['verify', '-x509_strict', '-CAfile', path, path]);
     rmSync(directory, { recursive: true });
     expect(String(output)).toContain('OK');
+  });
+});
+
+describe('a server that asks for another ClientHello', () => {
+  test('gets it, for the same name', async () => {
+    const host = await secureHost('open.example.com', echo, { ecdhCurve: 'secp384r1' });
+    const egress = await startEgress({ rules, names, hosts: { [`${OPEN}:443`]: host } });
+    const client = await secureClient(egress.tls, { servername: 'open.example.com' });
+    client.write('hello');
+    expect(String((await once(client, 'data'))[0])).toBe('hello');
+    expect(client.getProtocol()).toBe('TLSv1.3');
+  });
+
+  test('does not get another name', async () => {
+    const retry = Buffer.concat([
+      ...[Buffer.from([22, 3, 3, 0, 40, 2, 0, 0, 36, 3, 3])],
+      Buffer.from('cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c', 'hex'),
+      Buffer.from([0, 0]),
+    ]);
+    const proven = await secureHost('open.example.com', echo);
+    const heard: Buffer[] = [];
+    const asking = await plainHost((socket) => {
+      socket.write(retry);
+      socket.on('data', (data) => heard.push(data));
+    });
+    const hosts = { [`${OPEN}:443`]: proven };
+    const egress = await startEgress({ rules, names, hosts });
+    await secureClient(egress.tls, { servername: 'open.example.com' });
+    hosts[`${OPEN}:443`] = asking;
+    const first = helloOf({ serverName: 'open.example.com' });
+    for (const serverName of ['evil.example.com', undefined]) {
+      heard.length = 0;
+      const socket = connect(egress.tls, '127.0.0.1');
+      ends.push(() => socket.destroy());
+      socket.write(first);
+      expect((await once(socket, 'data'))[0]).toEqual(retry);
+      socket.write(Buffer.from([20, 3, 3, 0, 1, 1]));
+      socket.write(helloOf(serverName === undefined ? {} : { serverName }));
+      expect((await once(socket, 'data'))[0]).toEqual(Buffer.from([21, 3, 1, 0, 2, 2, 49]));
+      expect(Buffer.concat(heard)).toEqual(first);
+    }
+    expect(egress.denied).toMatchObject(Array(2).fill({ reason: 'name-mismatch' }));
   });
 });

@@ -67,7 +67,7 @@ export interface NameResolverLimits {
 
 export const NAME_RESOLVER_LIMITS: NameResolverLimits = {
   namesMax: 16_384,
-  lookupsMax: 256,
+  lookupsMax: 1024,
   addressesMax: 16,
   ttlMinS: 5,
   ttlMaxS: 300,

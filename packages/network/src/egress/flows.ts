@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { DsecError } from '@dsec/std';
+import { type Clock, DsecError, systemClock } from '@dsec/std';
 import type { NameRule } from '../rules/compiled.ts';
+import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
 import type { EgressLimits } from './limits.ts';
 
 /** What one connection of a sandbox is let through for. */
@@ -53,6 +54,7 @@ interface Totals {
   refused: number;
   bytesUp: number;
   bytesDown: number;
+  readonly rate: TokenBucket;
   readonly flows: Set<OpenFlow>;
 }
 
@@ -64,16 +66,18 @@ interface OpenFlow {
 /** A connection to a proxy may carry requests to several hosts. */
 const TARGETS_MAX = 64;
 
+const LEAVE_MS = 30_000;
+
 const NOTHING: EgressCounters = { connections: 0, refused: 0, bytesUp: 0, bytesDown: 0 };
 
 /** Who has which connections, for quotas, counters and revocation. Its size follows the open connections. */
-export function createFlowTable(limits: EgressLimits): FlowTable {
+export function createFlowTable(limits: EgressLimits, clock: Clock = systemClock): FlowTable {
   const sandboxes = new Map<string, Totals>();
   let open = 0;
   const totalsOf = (sandbox: string) => {
     let totals = sandboxes.get(sandbox);
     if (totals === undefined) {
-      totals = { ...NOTHING, flows: new Set() };
+      totals = { ...NOTHING, rate: createTokenBucket(limits.connectionRate), flows: new Set() };
       sandboxes.set(sandbox, totals);
     }
     return totals;
@@ -86,7 +90,7 @@ export function createFlowTable(limits: EgressLimits): FlowTable {
     open(sandbox, socket) {
       const totals = totalsOf(sandbox);
       const isFull = totals.flows.size >= limits.connectionsPerSandboxMax;
-      if (isFull || open >= limits.connectionsMax) {
+      if (isFull || open >= limits.connectionsMax || !totals.rate.take(clock.monotonicMs())) {
         totals.refused += 1;
         return undefined;
       }
@@ -133,6 +137,7 @@ function openFlow(sandbox: string, socket: Socket, totals: Totals, onEnd: () => 
     totals.flows.delete(entry);
     ended.abort();
     onEnd();
+    for (const other of sockets) if (other !== socket) leave(other);
   });
   return {
     sandbox,
@@ -160,6 +165,16 @@ function openFlow(sandbox: string, socket: Socket, totals: Totals, onEnd: () => 
       totals.refused += 1;
     },
   };
+}
+
+/** What was said to the outside may still go out; what nobody waits for any more ends. */
+function leave(socket: Socket): void {
+  if (socket.writableEnded && !(socket instanceof TLSSocket)) {
+    socket.setTimeout(LEAVE_MS, () => socket.destroy());
+  } else {
+    // Plain connections under TLS end with it.
+    setImmediate(() => reset(socket));
+  }
 }
 
 /** TLS before what it runs over: Node crashes where the lower one is destroyed first. */

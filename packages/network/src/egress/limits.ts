@@ -1,8 +1,13 @@
 import { KIB, MINUTE_MS, SECOND_MS } from '@dsec/std';
+import type { TokenBucketLimits } from '../token-bucket.ts';
 
 export interface EgressLimits {
   readonly connectionsPerSandboxMax: number;
   readonly connectionsMax: number;
+  /** New connections of one sandbox. */
+  readonly connectionRate: TokenBucketLimits;
+  /** Ways out of one sandbox that are being opened: it waits for name servers and hosts by itself. */
+  readonly openingPerSandboxMax: number;
   /** For a ClientHello, or for the head of each request, to arrive whole. */
   readonly startTimeoutMs: number;
   /** For the proof of a certificate, and for a connection, each. */
@@ -20,6 +25,8 @@ export interface EgressLimits {
 export const EGRESS_LIMITS: EgressLimits = {
   connectionsPerSandboxMax: 256,
   connectionsMax: 16_384,
+  connectionRate: { perSecond: 200, burst: 400 },
+  openingPerSandboxMax: 32,
   startTimeoutMs: 10 * SECOND_MS,
   connectTimeoutMs: 10 * SECOND_MS,
   idleTimeoutMs: 15 * MINUTE_MS,

@@ -16,10 +16,11 @@ import {
   type FlowTarget,
   reset,
 } from './flows.ts';
+import { isHelloRetry, parseSecondHello } from './hello-retry.ts';
 import { createHttpProxy, type HttpConnection, type HttpProxy } from './http-proxy.ts';
 import { createIndexFilter } from './index-filter.ts';
 import { EGRESS_LIMITS, type EgressLimits } from './limits.ts';
-import { type ConnectionStart, readStart } from './sniff.ts';
+import { type ConnectionStart, readStart, readUntil } from './sniff.ts';
 import { splice } from './splice.ts';
 import {
   createUpstreams,
@@ -225,10 +226,36 @@ async function handleTls(
     if (error.code !== 'permission-denied') throw error;
     throw refuse(upstreamDenial(error));
   });
-  if (flow.isCut) return reset(upstream);
+  if (flow.signal.aborted) return reset(upstream);
   flow.count('up', bytes.length);
   upstream.write(bytes);
+  try {
+    const isSame = await settleHello(socket, upstream, name, parts.limits);
+    if (!isSame) throw refuse('name-mismatch');
+  } catch (thrown) {
+    reset(upstream);
+    throw thrown;
+  }
   await splice(socket, upstream, flow, parts.limits.idleTimeoutMs);
+}
+
+/**
+ * A server may ask for a second ClientHello, and TLS itself does not hold a client to the name of its first
+ * one. Lets nothing of the client pass until the server has answered; whether the name is still the same.
+ */
+async function settleHello(
+  ...[client, upstream, name, limits]: [Socket, Socket, string, EgressLimits]
+): Promise<boolean> {
+  const answer = await readUntil(upstream, limits, isHelloRetry);
+  if (!answer.found) {
+    upstream.unshift(answer.bytes);
+    return true;
+  }
+  client.write(answer.bytes);
+  const second = await readUntil(client, limits, parseSecondHello);
+  if (second.found.serverName !== name || second.found.isEncrypted) return false;
+  upstream.write(second.bytes);
+  return true;
 }
 
 const endsHere = (rule: NameRule) =>

@@ -9,11 +9,25 @@ export interface ConnectionStart {
   readonly bytes: Buffer;
 }
 
-/**
- * Reads the first bytes of a connection until its kind is known. They are taken from the socket, which is
- * paused then. Rejects with `protocol` (nothing that we read), `deadline-exceeded` or `cancelled` (ended).
- */
+/** Reads the first bytes of a connection until its kind is known. Rejects as `readUntil`. */
 export async function readStart(socket: Socket, limits: EgressLimits): Promise<ConnectionStart> {
+  const { found, bytes } = await readUntil(socket, limits, (all) => {
+    if (!isTlsStart(all)) return { hello: undefined };
+    const hello = parseClientHello(all);
+    return hello && { hello };
+  });
+  return { ...found, bytes };
+}
+
+/**
+ * Takes bytes from a socket until `parse` finds something in all of them. The socket is paused then. Rejects
+ * with what `parse` throws, `protocol` (too many pieces), `deadline-exceeded` or `cancelled` (it ended).
+ */
+export async function readUntil<T>(
+  socket: Socket,
+  limits: EgressLimits,
+  parse: (bytes: Buffer) => T | undefined,
+): Promise<{ found: T; bytes: Buffer }> {
   let bytes: Buffer = Buffer.alloc(0);
   const deadline = AbortSignal.timeout(limits.startTimeoutMs);
   for (let pieces = 0; pieces < limits.startPiecesMax; ) {
@@ -24,19 +38,16 @@ export async function readStart(socket: Socket, limits: EgressLimits): Promise<C
     }
     pieces += 1;
     bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
-    if (!isTlsStart(bytes)) return { hello: undefined, bytes };
-    const hello = parseClientHello(bytes);
-    if (hello !== undefined) return { hello, bytes };
+    const found = parse(bytes);
+    if (found !== undefined) return { found, bytes };
   }
-  throw new DsecError('protocol', 'TLS: a ClientHello in too many pieces');
+  throw new DsecError('protocol', 'TLS: a message in too many pieces');
 }
 
 function readable(socket: Socket, deadline: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const ended = () =>
-      settle(() => reject(new DsecError('cancelled', 'the connection has ended')));
-    const late = () =>
-      settle(() => reject(new DsecError('deadline-exceeded', 'nothing was asked for')));
+    const ended = () => settle(() => reject(new DsecError('cancelled', 'the connection ended')));
+    const late = () => settle(() => reject(new DsecError('deadline-exceeded', 'nothing came')));
     const ready = () => settle(resolve);
     const settle = (then: () => void) => {
       socket.off('readable', ready);

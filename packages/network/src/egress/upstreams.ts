@@ -43,7 +43,7 @@ export function upstreamDenial(error: DsecError): DenialReason {
 const PROOF_TTL_MS = 5 * 60_000;
 const FAILED_PROOF_TTL_MS = 10_000;
 const PROOFS_MAX = 8192;
-const PROVING_MAX = 128;
+const PROVING_MAX = 1024;
 
 const directDial: Dial = (host, port) => netConnect({ host, port, allowHalfOpen: true });
 
@@ -60,8 +60,32 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
     throw failure?.reason ?? new DsecError('not-found', `${name} has no address`);
   };
 
+  const opening = new Map<string, number>();
+  const count = (sandbox: string, change: 1 | -1) => {
+    const now = (opening.get(sandbox) ?? 0) + change;
+    if (now === 0) opening.delete(sandbox);
+    else opening.set(sandbox, now);
+  };
+
   /** The first address that works; the error of the last one where none does. */
   const first = async <T>(
+    flow: Flow,
+    target: FlowTarget,
+    open: (address: string) => Promise<T>,
+  ) => {
+    const { sandbox } = flow;
+    if ((opening.get(sandbox) ?? 0) >= limits.openingPerSandboxMax) {
+      throw new DsecError('overloaded', 'the sandbox opens too many connections at a time');
+    }
+    count(sandbox, 1);
+    try {
+      return await tryEach(flow, target, open);
+    } finally {
+      count(sandbox, -1);
+    }
+  };
+
+  const tryEach = async <T>(
     flow: Flow,
     target: FlowTarget,
     open: (address: string) => Promise<T>,
