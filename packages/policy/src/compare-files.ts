@@ -24,7 +24,7 @@ export interface FileComparison {
 
 const EXAMPLES_MAX = 16;
 /** Bounds time and memory: a second, and some hundred MiB at the very most. */
-const WORK_MAX = 3_000_000;
+const WORK_MAX = 2_000_000;
 const STATES_MAX = 60_000;
 
 interface State {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { treeWithout } from './apparmor-complement.ts';
 import { escapeBytes, quoted, treePattern } from './apparmor-text.ts';
-import { isException } from './compile-mounts.ts';
 import { type Compiled, type Enforcement, judgeFileRules, type PolicyFacts } from './compiled.ts';
 import { VERBS, type Verb } from './document.ts';
+import { exceptionsTo } from './exceptions.ts';
 import type { FileRule, Policy } from './policy.ts';
 
 export interface AppArmorProfile {
@@ -75,7 +75,7 @@ function patternsFor(
   verb: Verb,
   rules: readonly FileRule[],
 ): readonly string[] | undefined {
-  const exceptions = rules.filter((other) => !other.denied.has(verb) && isException(other, rule));
+  const exceptions = exceptionsTo(rule, verb, rules);
   if (exceptions.length === 0) return [treePattern(rule.glob)];
   if (![rule, ...exceptions].every(({ glob }) => glob.isLiteral)) return undefined;
   return treeWithout(

@@ -1,8 +1,8 @@
 import { MOUNT_BITS, type MountFields } from '@dsec/protocol';
 import { type Compiled, judgeFileRules, type PathKind, type PolicyFacts } from './compiled.ts';
 import { VERBS, type Verb } from './document.ts';
+import { exceptionsTo } from './exceptions.ts';
 import { namesOf } from './glob.ts';
-import { mayOverride } from './glob-overlap.ts';
 import { PLATFORM_DENIES, PLATFORM_MOUNTS } from './platform.ts';
 import type { FileRule, Policy } from './policy.ts';
 
@@ -65,20 +65,11 @@ const outermostFirst = (rules: readonly FileRule[]): FileRule[] =>
 /** What a mount for this rule alone would deny; empty where there is no such mount. */
 function wantedBy(rule: FileRule, rules: readonly FileRule[]): ReadonlySet<Verb> {
   const free = VERBS.filter(
-    (verb) => rule.denied.has(verb) && exceptionTo(rule, verb, rules) === undefined,
+    (verb) => rule.denied.has(verb) && exceptionsTo(rule, verb, rules).length === 0,
   );
   // All of it: a mask. Else what a read-only bind takes.
   if (free.length === VERBS.length) return new Set(free);
   return new Set(free.includes('write') ? free.filter((verb) => verb !== 'read') : []);
-}
-
-/** Whether the one may decide for a part of what the other speaks of. */
-export const isException = (other: FileRule, rule: FileRule): boolean =>
-  other !== rule && mayOverride(other.glob, rule.glob, !rule.isHidden);
-
-/** Another rule that allows what this one denies, for a part of its paths. */
-function exceptionTo(rule: FileRule, verb: Verb, rules: readonly FileRule[]): FileRule | undefined {
-  return rules.find((other) => !other.denied.has(verb) && isException(other, rule));
 }
 
 const reasonAgainst = ({ denied }: FileRule): string =>

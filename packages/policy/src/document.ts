@@ -27,6 +27,9 @@ export const POLICY_LIMITS = {
   network: 256,
   syscalls: 64,
   conditions: 4,
+  /** Of all patterns together, overlays applied; and of those that have wildcards. */
+  patternBytes: 32_768,
+  wildcardBytes: 4096,
   /** A profile may extend another. */
   extendsDepth: 8,
   /** As JSON text. */

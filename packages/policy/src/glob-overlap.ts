@@ -6,6 +6,7 @@ import { compareExactness, type Glob, type Segment, segmentMatches, type Token }
  * wins.
  */
 export function mayOverride(over: Glob, under: Glob, below = true): boolean {
+  if (!headsMeet(over, under)) return false;
   const width = under.segments.length + 1;
   const seen = new Set<number>();
   const waiting: [number, number][] = [[0, 0]];
@@ -17,6 +18,15 @@ export function mayOverride(over: Glob, under: Glob, below = true): boolean {
     waiting.push(...stepsFrom(over, i, under, j));
   }
   return false;
+}
+
+/** What most pairs end at: their literal beginnings differ. */
+function headsMeet({ literal: a }: Glob, { literal: b }: Glob): boolean {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    if (a[at] !== b[at]) return false;
+  }
+  return true;
 }
 
 /** `under` names a path here; what is left of `over` may lead deeper, or else they name the same. */

@@ -10,6 +10,7 @@ export * from './compile-policy.ts';
 export * from './compile-seccomp.ts';
 export * from './compiled.ts';
 export * from './document.ts';
+export * from './exceptions.ts';
 export * from './explain.ts';
 export * from './file-decision.ts';
 export * from './glob.ts';

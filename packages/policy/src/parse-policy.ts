@@ -59,6 +59,7 @@ function checkFiles(rules: NonNullable<PolicyOverlay['files']>, at: string): voi
       refuseField(`${field}.access`, 'exec without read: the kernel reads what it runs');
     }
     const { text } = parseGlob(path, `${field}.path`);
+    if (text === '/' && access.includes('hide')) refuseField(field, 'nothing runs without files');
     const said = [...access].sort().join(' ');
     const other = seen.get(text);
     if (other !== undefined) {

@@ -112,7 +112,23 @@ function filesOf(layers: readonly Layer[]): FileRule[] {
       });
     }
   }
-  return withoutDead([...byPattern.values()]);
+  const rules = withoutDead([...byPattern.values()]);
+  checkSize(rules, layers);
+  return rules;
+}
+
+/** Compilers look at pairs of rules: what they take is bounded by these, whoever wrote the policy. */
+function checkSize(rules: readonly FileRule[], layers: readonly Layer[]): void {
+  const bytesOf = (some: readonly FileRule[]) =>
+    some.reduce((sum, { glob }) => sum + Buffer.byteLength(glob.text), 0);
+  const field = `${layers.at(-1)?.prefix ?? ''}files`;
+  const { patternBytes, wildcardBytes } = POLICY_LIMITS;
+  if (bytesOf(rules) > patternBytes) {
+    refuseField(field, `more than ${patternBytes} bytes of patterns, with all that lies below`);
+  }
+  if (bytesOf(rules.filter(({ glob }) => !glob.isLiteral)) > wildcardBytes) {
+    refuseField(field, `more than ${wildcardBytes} bytes of patterns with wildcards`);
+  }
 }
 
 /** What lies below something hidden never decides. */

@@ -1,5 +1,8 @@
+import { DsecError } from '@dsec/std';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { POLICY_LIMITS, parsePolicy, parsePolicyText } from '../src/index.ts';
+import { POLICY_LIMITS, parsePolicy, parsePolicyText, resolvePolicy } from '../src/index.ts';
+import { RUNS, SEED } from './policy-arbitraries.ts';
 
 const parse = (fields: object) => parsePolicy({ version: 1, ...fields });
 const file = (path: string, ...access: string[]) => ({ path, access });
@@ -24,6 +27,7 @@ describe('a policy document', () => {
     ['a bad pattern', { files: [file('/a/../b', 'read')] }, 'files.0.path'],
     ['an access twice', { files: [file('/a', 'read', 'read')] }, 'files.0.access'],
     ['hide and more', { files: [file('/a', 'read', 'hide')] }, 'files.0.access'],
+    ['all hidden', { files: [file('/**', 'hide')] }, 'files.0'],
     ['exec without read', { files: [file('/a', 'exec')] }, 'files.0.access'],
     ['a capability beyond the platform', { capabilities: ['sys_admin'] }, 'capabilities.0'],
     ['a device beyond the platform', { devices: ['kvm'] }, 'devices.0'],
@@ -123,6 +127,38 @@ describe('a policy document', () => {
     expect(() => parsePolicyText(' '.repeat(POLICY_LIMITS.bytes + 1))).toThrowError(
       expect.objectContaining({ code: 'too-large' }),
     );
+  });
+
+  it('of anything is a policy or a typed error', () => {
+    const near = fc.letrec((tie) => ({
+      key: fc.constantFrom(
+        'version',
+        'files',
+        'path',
+        'access',
+        'stages',
+        'grade',
+        'network',
+        'when',
+      ),
+      leaf: fc.oneof(fc.constantFrom(1, '/a', '/**', 'hide', 'read', 'domain'), fc.jsonValue()),
+      node: fc.oneof(
+        { depthSize: 'small' },
+        tie('leaf'),
+        fc.array(tie('node'), { maxLength: 3 }),
+        fc.dictionary(tie('key') as fc.Arbitrary<string>, tie('node'), { maxKeys: 4 }),
+      ),
+    })).node;
+    const property = fc.property(near, fc.boolean(), (value, isWrapped) => {
+      const text = JSON.stringify(isWrapped ? { version: 1, ...(value as object) } : value);
+      try {
+        resolvePolicy(parsePolicyText(text ?? 'null'));
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(DsecError);
+        expect((thrown as DsecError).code).toMatch(/^(invalid-argument|too-large)$/);
+      }
+    });
+    fc.assert(property, { seed: SEED, numRuns: RUNS * 5 });
   });
 
   it('that is no JSON is refused', () => {

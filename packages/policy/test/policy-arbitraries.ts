@@ -37,7 +37,9 @@ const filesOf = (pattern: fc.Arbitrary<string>) =>
     .map((files) => {
       // Of rules with one pattern, the last: contradictions are refused.
       const byText = new Map(files.map((file) => [plainText(file.path), file]));
-      const kept = [...byText.values()];
+      const kept = [...byText.values()].filter(
+        ({ path, access }) => !(access[0] === 'hide' && plainText(path) === '/'),
+      );
       return kept.filter(({ path, access }) => !(access[0] !== 'hide' && liesHidden(path, kept)));
     });
 

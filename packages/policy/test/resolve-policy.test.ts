@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
+  BARE_FACTS,
   BUILTIN_PROFILES,
   CAPABILITIES,
   comparePolicies,
+  compilePolicy,
   DEVICE_NAMES,
   type PolicyDocument,
   parsePolicy,
@@ -92,6 +94,32 @@ describe('a policy with its overlays', () => {
         details: { field: 'network.0', other: 'stages.solve.sockets' },
       }),
     );
+  });
+});
+
+describe('how much a policy may say', () => {
+  const many = (count: number, path: (index: number) => string) =>
+    of({ files: Array.from({ length: count }, (_, i) => ({ path: path(i), access: ['read'] })) });
+
+  it.each<[string, PolicyDocument]>([
+    ['patterns', many(256, (index) => `/${'a'.repeat(200)}${index}`)],
+    ['patterns with wildcards', many(100, (index) => `/*${'a'.repeat(60)}${index}`)],
+  ])('in %s, with all overlays, is bounded', (_, document) => {
+    expect(() => resolvePolicy(document, { stage: 'solve' })).toThrowError(
+      expect.objectContaining({ code: 'invalid-argument', details: { field: 'files' } }),
+    );
+  });
+
+  it('the most that it may say is compiled in bounded steps', () => {
+    const star = (index: number) => `/${`a*${index}`.repeat(10)}/**/${'a?'.repeat(8)}`;
+    const literal = (index: number) => `/${'a'.repeat(50)}/${'a'.repeat(40)}${index}`;
+    const files = [
+      ...Array.from({ length: 60 }, (_, i) => ({ path: star(i + 10), access: ['read'] })),
+      ...Array.from({ length: 190 }, (_, i) => ({ path: literal(i), access: ['read', 'write'] })),
+    ];
+    const policy = resolvePolicy(of({ files }));
+    const facts = { ...BARE_FACTS, hasAppArmor: true, landlockAbi: 7 };
+    expect(compilePolicy(policy, facts).protections.length).toBeGreaterThan(250);
   });
 });
 
