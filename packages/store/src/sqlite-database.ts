@@ -67,8 +67,8 @@ CREATE TABLE queue_values (sequence INTEGER PRIMARY KEY, value BLOB NOT NULL);
 `;
 
 /**
- * Opens or makes the database file, readable by its owner only. Every acknowledged commit survives
- * power loss (WAL with synchronous=FULL). Throws `unsupported` (a newer schema, another program's
+ * Opens or makes the database file, readable by its owner only. A commit survives
+ * the end of the process at once, and power loss once it is flushed (see `createFlusher`). Throws `unsupported` (a newer schema, another program's
  * file, a file system without WAL) and SQLite's own errors, of which `isBusy` ones are worth
  * another attempt.
  */
@@ -94,7 +94,7 @@ function prepare(db: Sqlite): void {
       'the file system of the store cannot hold a write-ahead log',
     );
   }
-  db.pragma('synchronous = FULL');
+  db.pragma('synchronous = NORMAL');
   db.pragma(`journal_size_limit = ${64 * MIB}`);
   db.transaction(() => {
     if (checkOwner(db) === 'ours') return;

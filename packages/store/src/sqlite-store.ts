@@ -1,6 +1,7 @@
 import { type Clock, readBootId, systemClock } from '@dsec/std';
 import { createStoreClock } from './sqlite-clock.ts';
 import { openDatabase } from './sqlite-database.ts';
+import { createFlusher } from './sqlite-flush.ts';
 import { createSqliteKeys } from './sqlite-keys.ts';
 import { createSqliteLogs } from './sqlite-logs.ts';
 import { createSqliteQueues } from './sqlite-queues.ts';
@@ -52,7 +53,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     return isNew;
   };
   const waiters = createWaiters({ clock, waitersMax, poll: { everyMs: pollMs, changed } });
-  const transactor = createTransactor(db, { nowMs, waiters, busyTimeoutMs, pendingWritesMax });
+  const flusher = createFlusher(db, options.path);
+  const limits = { busyTimeoutMs, pendingWritesMax };
+  const transactor = createTransactor(db, { nowMs, waiters, flusher, ...limits });
   const keys = createSqliteKeys(db, transactor, waiters, tombstonesMax);
   return {
     keys,
@@ -61,6 +64,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     async close() {
       waiters.close();
       await transactor.close();
+      await flusher.close();
       db.close();
     },
   };

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { asDsecError, DsecError, MIB, systemClock } from '@dsec/std';
 import { storeClosed } from './refusals.ts';
 import { isBusy, type Sqlite, sqliteError } from './sqlite-database.ts';
+import type { Flusher } from './sqlite-flush.ts';
 import type { Waiters } from './waiters.ts';
 
 /**
@@ -21,7 +22,7 @@ export interface Transactor {
    * its value.
    */
   write<T>(operation: (scope: WriteScope) => T, bytes?: number): Promise<T>;
-  /** Runs the operation on one consistent state. */
+  /** Runs the operation on one consistent state, and resolves when that is durable. */
   read<T>(operation: (nowMs: number) => T): Promise<T>;
   /** The same for an operation of one statement, which needs no transaction around it. */
   readOne<T>(operation: (nowMs: number) => T): Promise<T>;
@@ -31,6 +32,7 @@ export interface Transactor {
 }
 
 export interface TransactorOptions {
+  readonly flusher: Pick<Flusher, 'flush' | 'flushSeen'>;
   readonly nowMs: () => number;
   readonly waiters: Waiters;
   /** How long an operation waits for another process's lock. */
@@ -51,12 +53,11 @@ const BATCH_BYTES_MAX = 4 * MIB;
 const BUSY_RETRY_MS = 5;
 
 /**
- * Group commit: writes that arrive while a commit runs share the next one, so a flush to disk is
- * paid once for many. Nothing between BEGIN and COMMIT gives up the thread, so readers on the same
+ * Group commit: writes that arrive while a flush to disk runs share the next one. Nothing between BEGIN and COMMIT gives up the thread, so readers on the same
  * connection never see half a batch.
  */
 export function createTransactor(db: Sqlite, options: TransactorOptions): Transactor {
-  const { nowMs, pendingWritesMax, busyTimeoutMs } = options;
+  const { nowMs, pendingWritesMax, busyTimeoutMs, flusher } = options;
   const pending: PendingWrite[] = [];
   const steps: ((scope: WriteScope) => void)[] = [];
   const runBatch = createBatchRunner(db, options, steps);
@@ -80,7 +81,9 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
       await nextTurn();
       const batch = takeBatch();
       try {
-        await whileBusy(busyTimeoutMs, () => runBatch(batch));
+        const settle = await whileBusy(busyTimeoutMs, () => runBatch(batch));
+        await flusher.flush();
+        settle();
       } catch (thrown) {
         const error = asDsecError(thrown);
         for (const write of batch) write.reject(error);
@@ -89,11 +92,14 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
     flushing = undefined;
   };
 
-  const readOne = async <T>(operation: (nowMs: number) => T): Promise<T> =>
-    whileBusy(busyTimeoutMs, () => {
+  const readOne = async <T>(operation: (nowMs: number) => T): Promise<T> => {
+    const value = await whileBusy(busyTimeoutMs, () => {
       if (!open) throw storeClosed();
       return operation(nowMs());
     });
+    await flusher.flushSeen();
+    return value;
+  };
 
   return {
     write<T>(operation: (scope: WriteScope) => T, bytes = 0) {
@@ -120,14 +126,14 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
 }
 
 /**
- * Runs one batch as one transaction and settles its writes; throws, with nothing done, when the
- * transaction fails.
+ * Runs one batch as one transaction. Returns what answers its writes, once they are durable; throws, with
+ * nothing done, when the transaction fails.
  */
 function createBatchRunner(
   db: Sqlite,
   options: TransactorOptions,
   steps: readonly ((scope: WriteScope) => void)[],
-): (batch: readonly PendingWrite[]) => void {
+): (batch: readonly PendingWrite[]) => () => void {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
@@ -162,8 +168,10 @@ function createBatchRunner(
       if (db.inTransaction) rollback.run();
       throw thrown;
     }
-    for (const settle of settled) settle();
-    for (const topic of touched) options.waiters.wake(topic);
+    return () => {
+      for (const settle of settled) settle();
+      for (const topic of touched) options.waiters.wake(topic);
+    };
   };
 }
 

@@ -4,19 +4,25 @@ import { join } from 'node:path';
 import { DsecError, MIB, systemClock } from '@dsec/std';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openDatabase, type Sqlite } from '../src/sqlite-database.ts';
+import { createFlusher, type Flusher } from '../src/sqlite-flush.ts';
 import { createTransactor, type Transactor } from '../src/sqlite-transactor.ts';
 import { createWaiters } from '../src/waiters.ts';
 
 let directory: string;
 let db: Sqlite;
 let transactor: Transactor;
+let flusher: Flusher;
+let flushLog: () => Promise<void>;
 let commits: number;
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'dsec-store-'));
+  flushLog = async () => {};
   db = openDatabase(join(directory, 'store.db'));
   db.exec('CREATE TABLE t (a, b BLOB)');
+  flusher = createFlusher(db, join(directory, 'store.db'), () => flushLog());
   transactor = createTransactor(db, {
+    flusher,
     nowMs: () => 0,
     waiters: createWaiters({ clock: systemClock, waitersMax: 1 }),
     busyTimeoutMs: 100,
@@ -29,6 +35,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await transactor.close();
+  await flusher.close();
   db.close();
   rmSync(directory, { recursive: true });
 });
@@ -40,9 +47,67 @@ const insert = (a: number, size = 0) =>
   );
 const stored = () => db.prepare('SELECT a FROM t ORDER BY a').pluck().all();
 
-it('flushes every commit to disk', () => {
-  expect(db.pragma('synchronous', { simple: true })).toBe(2);
-  expect(db.pragma('journal_mode', { simple: true })).toBe('wal');
+it('answers a write, and a read of it, once the log is flushed', async () => {
+  let finish = () => {};
+  flushLog = () =>
+    new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+  const answered: string[] = [];
+  const writing = insert(1).then(() => answered.push('write'));
+  while (stored().length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const reading = transactor.readOne(stored).then(() => answered.push('read'));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(answered).toEqual([]);
+  finish();
+  await writing;
+  flushLog = async () => {};
+  finish();
+  await reading;
+  expect(answered.toSorted()).toEqual(['read', 'write']);
+});
+
+it('flushes what another process has committed before it is told', async () => {
+  let flushes = 0;
+  flushLog = async () => {
+    flushes += 1;
+  };
+  await transactor.readOne(stored);
+  const before = flushes;
+  await transactor.readOne(stored);
+  expect(flushes).toBe(before);
+  const other = openDatabase(join(directory, 'store.db'));
+  other.exec('INSERT INTO t VALUES (7, NULL)');
+  other.close();
+  expect(await transactor.readOne(stored)).toEqual([7]);
+  expect(flushes).toBe(before + 1);
+});
+
+it('is out of service after a flush that failed, since nobody knows what the disk holds', async () => {
+  flushLog = async () => {
+    throw new Error('EIO');
+  };
+  await expect(insert(1)).rejects.toMatchObject({ code: 'unavailable' });
+  flushLog = async () => {};
+  await expect(insert(2)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(transactor.readOne(stored)).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+it('makes one flush of many that are asked for while one runs', async () => {
+  const finish: (() => void)[] = [];
+  flushLog = () => new Promise<void>((resolve) => finish.push(resolve));
+  const asked = Array.from({ length: 5 }, () => flusher.flush());
+  expect(finish).toHaveLength(1);
+  finish[0]?.();
+  await asked[0];
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(finish).toHaveLength(2);
+  finish[1]?.();
+  await Promise.all(asked);
+  const later = flusher.flush();
+  expect(finish).toHaveLength(3);
+  finish[2]?.();
+  await later;
 });
 
 it('shares one commit between writes that wait together', async () => {
