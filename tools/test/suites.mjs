@@ -126,7 +126,7 @@ export function suites(long) {
       about: 'packages together on this kernel, with real mounts',
       limitS: 900,
       privateMounts: true,
-      steps: [vitest('integration')],
+      steps: [vitest('integration', WORKERS)],
     },
     {
       name: 'e2e',

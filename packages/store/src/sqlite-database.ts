@@ -67,10 +67,10 @@ CREATE TABLE queue_values (sequence INTEGER PRIMARY KEY, value BLOB NOT NULL);
 `;
 
 /**
- * Opens or makes the database file, readable by its owner only. A commit survives
- * the end of the process at once, and power loss once it is flushed (see `createFlusher`). Throws `unsupported` (a newer schema, another program's
- * file, a file system without WAL) and SQLite's own errors, of which `isBusy` ones are worth
- * another attempt.
+ * Opens or makes the database file, readable by its owner only. A commit survives the end of the process at
+ * once, and power loss once it is flushed (see `createFlusher`). Throws `unsupported` (a newer schema,
+ * another program's file, a file system without WAL) and SQLite's own errors, of which `isBusy` ones are
+ * worth another attempt.
  */
 export function openDatabase(path: string): Sqlite {
   closeSync(openSync(path, 'a', 0o600));

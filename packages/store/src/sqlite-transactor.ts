@@ -53,8 +53,8 @@ const BATCH_BYTES_MAX = 4 * MIB;
 const BUSY_RETRY_MS = 5;
 
 /**
- * Group commit: writes that arrive while a flush to disk runs share the next one. Nothing between BEGIN and COMMIT gives up the thread, so readers on the same
- * connection never see half a batch.
+ * Group commit: writes that arrive while a flush to disk runs share the next one. Nothing between BEGIN and
+ * COMMIT gives up the thread, so readers on the same connection never see half a batch.
  */
 export function createTransactor(db: Sqlite, options: TransactorOptions): Transactor {
   const { nowMs, pendingWritesMax, busyTimeoutMs, flusher } = options;
