@@ -11,11 +11,12 @@ export function expectKept(
   policy: Policy,
   { enforced }: Pick<Compiled<unknown>, 'enforced'>,
   denies: (path: string, verb: Verb) => boolean,
+  paths: readonly string[] = SAMPLE_PATHS,
 ): void {
   const promised = new Set(
     enforced.flatMap(({ rule, verbs = [] }) => verbs.map((verb) => `${rule.source.field} ${verb}`)),
   );
-  const wrong = SAMPLE_PATHS.flatMap((path) => {
+  const wrong = paths.flatMap((path) => {
     const rule = decidingRule(policy.files, path);
     return VERBS.flatMap((verb) => {
       const isDenied = denies(path, verb);
