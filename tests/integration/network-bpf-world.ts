@@ -4,7 +4,15 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmdirSync, statSync } fro
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { umount } from '@dsec/linux';
-import { mountBpfDirectory, openPacketFilter, type PacketFilter } from '@dsec/network';
+import {
+  type CompiledNetwork,
+  mountBpfDirectory,
+  type NameRule,
+  openPacketFilter,
+  type PacketFilter,
+} from '@dsec/network';
+import { type CleanupStack, createCleanupStack } from '@dsec/std';
+import { inPrivateMountNamespace, isRoot } from './linux-support.ts';
 
 /**
  * A small network that exists only in namespaces of its own: sandboxes, each behind a device, a router
@@ -55,24 +63,52 @@ export const OUTSIDE6 = '2001:db8:1::2';
 const OBJECTS = join(import.meta.dirname, '../../native/build/bpf');
 const AGENT = join(import.meta.dirname, 'network-bpf-agent.py');
 const MAC_GATEWAY = '02:00:00:00:00:01';
+const MAC_OUTSIDE = '02:00:00:00:00:02';
 
-/** `scratch` lies in a private mount namespace. */
+/** `scratch` lies in a private mount namespace. What was made before a failure is undone. */
 export async function createBpfWorld(scratch: string, sandboxCount: number): Promise<BpfWorld> {
-  const cgroup = join(cgroup2Root(), `dsec-test-bpf-${process.pid}`);
-  mkdirSync(cgroup);
+  const cleanup = createCleanupStack();
+  try {
+    return await makeWorld(scratch, sandboxCount, cleanup);
+  } catch (thrown) {
+    await cleanup.run();
+    throw thrown;
+  }
+}
+
+async function makeWorld(
+  scratch: string,
+  sandboxCount: number,
+  cleanup: CleanupStack,
+): Promise<BpfWorld> {
+  const makeCgroup = (path: string) => {
+    mkdirSync(path);
+    cleanup.push(path, () => rmdirSync(path));
+    return path;
+  };
+  const keep = <Kept extends Agent>(agent: Kept): Kept => {
+    cleanup.push('agent', () => agent.stop());
+    return agent;
+  };
+  const cgroup = makeCgroup(join(cgroup2Root(), `dsec-test-bpf-${process.pid}`));
   const bpfDirectory = join(scratch, 'bpf');
   mountBpfDirectory(bpfDirectory);
-  const router = await startAgent([]);
-  const outside = await startAgent([]);
+  cleanup.push('bpf', () => umount(bpfDirectory));
+  const router = keep(await startAgent([]));
+  const outside = keep(await startAgent([]));
   layOutside(router.pid, outside.pid);
   const namespaceFd = openSync(`/proc/${router.pid}/ns/net`, 'r');
+  cleanup.push('namespace', () => closeSync(namespaceFd));
   const sandboxes: TestSandbox[] = [];
   for (let slot = 1; slot <= sandboxCount; slot += 1) {
-    sandboxes.push(await startSandbox(slot, join(cgroup, `sandbox-${slot}`), router.pid));
+    const own = makeCgroup(join(cgroup, `sandbox-${slot}`));
+    sandboxes.push(keep(await startSandbox(slot, own, router.pid)));
   }
-  const control = await startSandbox(sandboxCount + 1, `${cgroup}-control`, router.pid);
+  const apart = makeCgroup(`${cgroup}-control`);
+  const control = keep(await startSandbox(sandboxCount + 1, apart, router.pid));
   const open = () => openPacketFilter({ ...filterOptions(bpfDirectory, cgroup), namespaceFd });
-  const world = { filter: open() };
+  let filter = open();
+  cleanup.push('filter', () => filter.close());
   return {
     sandboxes,
     control,
@@ -82,22 +118,16 @@ export async function createBpfWorld(scratch: string, sandboxCount: number): Pro
     bpfDirectory,
     namespaceFd,
     get filter() {
-      return world.filter;
+      return filter;
     },
     reopen() {
-      world.filter.close();
-      world.filter = open();
-      return world.filter;
+      filter.close();
+      filter = open();
+      return filter;
     },
     async close() {
-      for (const { slot } of sandboxes) world.filter.removeSandbox(slot);
-      world.filter.close();
-      for (const agent of [...sandboxes, control, router, outside]) await agent.stop();
-      closeSync(namespaceFd);
-      umount(bpfDirectory);
-      for (const { slot } of sandboxes) rmdirSync(join(cgroup, `sandbox-${slot}`));
-      rmdirSync(cgroup);
-      rmdirSync(`${cgroup}-control`);
+      const failures = await cleanup.run();
+      if (failures[0] !== undefined) throw failures[0].error;
     },
   };
 }
@@ -165,7 +195,6 @@ function pidOf(child: ChildProcess): number {
 }
 
 async function startSandbox(slot: number, cgroup: string, routerPid: number): Promise<TestSandbox> {
-  mkdirSync(cgroup);
   const agent = await startAgent([join(cgroup, 'cgroup.procs')]);
   const place = {
     slot,
@@ -199,14 +228,16 @@ async function startSandbox(slot: number, cgroup: string, routerPid: number): Pr
   return { ...agent, ...place, deviceIndex, cgroupId };
 }
 
+/** Neighbours of IPv6 are permanent, as a new device may not ask for them for a second. */
 function layOutside(routerPid: number, outsidePid: number): void {
   configure(routerPid, [
     'link set lo up',
     `addr add ${GATEWAY}/32 dev lo`,
-    `link add up0 type veth peer name eth0 netns ${outsidePid}`,
-    'link set up0 up',
+    `link add up0 type veth peer name eth0 address ${MAC_OUTSIDE} netns ${outsidePid}`,
+    `link set up0 address ${MAC_GATEWAY} up`,
     'addr add 198.51.100.1/24 dev up0',
     'addr add 2001:db8:1::1/64 dev up0 nodad',
+    `neigh add ${OUTSIDE6} lladdr ${MAC_OUTSIDE} dev up0 nud permanent`,
   ]);
   configure(outsidePid, [
     'link set lo up',
@@ -214,6 +245,7 @@ function layOutside(routerPid: number, outsidePid: number): void {
     `addr add ${OUTSIDE}/24 dev eth0`,
     `addr add ${OUTSIDE_OTHER}/24 dev eth0`,
     `addr add ${OUTSIDE6}/64 dev eth0 nodad`,
+    `neigh add 2001:db8:1::1 lladdr ${MAC_GATEWAY} dev eth0 nud permanent`,
     'route add 100.96.0.0/12 via 198.51.100.1',
     '-6 route add 2001:db8:77::/64 via 2001:db8:1::1',
   ]);
@@ -234,6 +266,7 @@ export function inNamespace(pid: number, command: readonly string[]): string {
 
 /** What the world needs of the machine and does not have; undefined if it can be made. */
 export function missingForBpfWorld(): string | undefined {
+  if (!isRoot || !inPrivateMountNamespace()) return 'not root in a mount namespace of its own';
   for (const command of ['ip', 'nsenter', 'python3']) {
     try {
       execFileSync('sh', ['-c', `command -v ${command}`]);
@@ -248,3 +281,48 @@ export function missingForBpfWorld(): string | undefined {
   }
   return undefined;
 }
+
+export const DEDICATED: NameRule = {
+  pattern: 'db.example.org',
+  ports: [[443, 443]],
+  isDedicated: true,
+};
+
+/** Rules that open these ports of the host outside. */
+export function opening(
+  version: number,
+  ports: readonly number[],
+  names: readonly NameRule[] = [],
+): CompiledNetwork {
+  const ranges = ports.map((port): [number, number] => [port, port]);
+  const addresses = ports.length === 0 ? [] : [{ prefix: `${OUTSIDE}/32`, ports: ranges }];
+  return { version, addresses, names };
+}
+
+/** A time of the monotonic clock. */
+export const inMs = (ms: number) => Number(process.hrtime.bigint() / 1_000_000n) + ms;
+/** The code of what it throws. */
+export const codeOf = (work: () => unknown) => {
+  try {
+    work();
+    return undefined;
+  } catch (thrown) {
+    return (thrown as { code: string }).code;
+  }
+};
+
+/** Adds a sandbox anew, with rules. */
+export function renewed(
+  { filter }: BpfWorld,
+  sandbox: TestSandbox,
+  network: CompiledNetwork,
+  generation: number,
+): PacketFilter {
+  filter.removeSandbox(sandbox.slot);
+  filter.addSandbox(filtered(sandbox, generation));
+  filter.setRules(sandbox.slot, network);
+  return filter;
+}
+
+export const tcpOf = (sandbox: TestSandbox, port: number) =>
+  sandbox.run(`tcp('${OUTSIDE}', ${port})`);
