@@ -12,7 +12,7 @@
 
 enum {
 	/* Longer than an edge takes to come back. */
-	LINGER_S = 60,
+	LINGER_S = 10,
 };
 
 static void linger_over(struct watch *watch, uint32_t events);
