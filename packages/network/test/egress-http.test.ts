@@ -111,6 +111,10 @@ describe('plain HTTP', () => {
       'POST / HTTP/1.1\r\nHost: open.example.com\r\nTransfer-Encoding:\tchunked x\r\n\r\n0\r\n\r\n',
     ],
     ['a signed length', 'POST / HTTP/1.1\r\nHost: open.example.com\r\nContent-Length: +1\r\n\r\na'],
+    [
+      'a length behind many headers',
+      `GET / HTTP/1.1\r\nHost: open.example.com\r\n${'X: y\r\n'.repeat(150)}Content-Length: 5\r\n\r\nGET /`,
+    ],
     ['two hosts', 'GET / HTTP/1.1\r\nHost: open.example.com\r\nHost: other.example.com\r\n\r\n'],
     ['no host', 'GET / HTTP/1.1\r\nX: y\r\n\r\n'],
     ['a host with a path', 'GET / HTTP/1.1\r\nHost: open.example.com/@x\r\n\r\n'],
@@ -150,6 +154,17 @@ describe('plain HTTP', () => {
     expect(denied).toMatchObject([{ reason }]);
   });
 
+  test('so many requests in turn, answered in order; more end the connection', async () => {
+    const { http, heard } = await plain();
+    const requests = (count: number) =>
+      Array.from({ length: count }, (_, i) =>
+        get('open.example.com', i + 1 === count ? 'Connection: close\r\n' : '', `/${i}`),
+      ).join('');
+    expect((await rawExchange(http, requests(16))).match(/200 OK/g)).toHaveLength(16);
+    expect(heard).toHaveLength(16);
+    expect(await rawExchange(http, requests(40))).not.toContain('200 OK');
+  });
+
   test('a head that does not come, or a second one, is not waited for', async () => {
     const { http } = await plain({ limits: { startTimeoutMs: 150 } });
     await rawExchange(http, 'GET / HTTP/1.1\r\nHost: open');
@@ -160,6 +175,11 @@ describe('plain HTTP', () => {
     const gone = await plainHost((socket) => socket.once('data', () => socket.destroy()));
     const { http } = await startEgress({ rules, names, hosts: { [`${OPEN}:80`]: gone } });
     expect(await rawExchange(http, get('open.example.com'))).toMatch(/^HTTP\/1.1 502 /);
+    const resets = await plainHost((socket) => socket.resetAndDestroy());
+    const reset = await startEgress({ rules, names, hosts: { [`${OPEN}:80`]: resets } });
+    for (let i = 0; i < 20; i += 1) {
+      expect(await rawExchange(reset.http, get('open.example.com'))).toMatch(/^HTTP\/1.1 502 /);
+    }
     const nowhere = await startEgress({ rules, names, hosts: {} });
     expect(await rawExchange(nowhere.http, get('open.example.com'))).toMatch(/^HTTP\/1.1 502 /);
   });

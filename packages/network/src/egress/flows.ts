@@ -14,6 +14,8 @@ export interface FlowTarget {
 
 /** Totals of a sandbox since it was first seen. */
 export interface EgressCounters {
+  /** Connections that it has now. */
+  readonly open: number;
   readonly connections: number;
   readonly refused: number;
   /** From the sandbox. */
@@ -68,7 +70,12 @@ const TARGETS_MAX = 64;
 
 const LEAVE_MS = 30_000;
 
-const NOTHING: EgressCounters = { connections: 0, refused: 0, bytesUp: 0, bytesDown: 0 };
+const NOTHING: Omit<EgressCounters, 'open'> = {
+  connections: 0,
+  refused: 0,
+  bytesUp: 0,
+  bytesDown: 0,
+};
 
 /** Who has which connections, for quotas, counters and revocation. Its size follows the open connections. */
 export function createFlowTable(limits: EgressLimits, clock: Clock = systemClock): FlowTable {
@@ -111,8 +118,9 @@ export function createFlowTable(limits: EgressLimits, clock: Clock = systemClock
       sandboxes.delete(sandbox);
     },
     counters(sandbox) {
-      const { connections, refused, bytesUp, bytesDown } = sandboxes.get(sandbox) ?? NOTHING;
-      return { connections, refused, bytesUp, bytesDown };
+      const totals = sandboxes.get(sandbox);
+      const { connections, refused, bytesUp, bytesDown } = totals ?? NOTHING;
+      return { open: totals?.flows.size ?? 0, connections, refused, bytesUp, bytesDown };
     },
     cutAll() {
       for (const { flows } of sandboxes.values()) cut(flows);

@@ -4,7 +4,8 @@ import { DsecError, MIB } from '@dsec/std';
 import { createRecentMap } from '../recent-map.ts';
 import { projectOf } from '../rules/compile.ts';
 import type { NameRule } from '../rules/compiled.ts';
-import { type HttpExchange, passAnswer, type ServeIndex } from './http-proxy.ts';
+import type { HttpExchange, ServeIndex } from './http-connection.ts';
+import { passAnswer } from './http-proxy.ts';
 import { type FilteredIndex, filterNpm, filterPypi } from './index-documents.ts';
 import { withoutHeader } from './request-target.ts';
 

@@ -18,6 +18,8 @@ export interface EgressLimits {
   readonly startPiecesMax: number;
   readonly requestHeadBytesMax: number;
   readonly requestHeadersMax: number;
+  /** Requests that a client may send before their answers. */
+  readonly requestsInTurnMax: number;
   /** Addresses of a name that are tried. */
   readonly addressesTriedMax: number;
 }
@@ -33,5 +35,6 @@ export const EGRESS_LIMITS: EgressLimits = {
   startPiecesMax: 256,
   requestHeadBytesMax: 32 * KIB,
   requestHeadersMax: 100,
+  requestsInTurnMax: 16,
   addressesTriedMax: 3,
 };

@@ -17,7 +17,8 @@ import {
   reset,
 } from './flows.ts';
 import { isHelloRetry, parseSecondHello } from './hello-retry.ts';
-import { createHttpProxy, type HttpConnection, type HttpProxy } from './http-proxy.ts';
+import type { HttpConnection } from './http-connection.ts';
+import { createHttpProxy, type HttpProxy } from './http-proxy.ts';
 import { createIndexFilter } from './index-filter.ts';
 import { EGRESS_LIMITS, type EgressLimits } from './limits.ts';
 import { type ConnectionStart, readStart, readUntil } from './sniff.ts';
