@@ -136,6 +136,17 @@ def udp_payload(port, text):
     return struct.pack("!HHHH", 4000, port, 8 + len(text), 0) + text
 
 
+def udp4(source, to, port, text, **more):
+    return ipv4(source, to, socket.IPPROTO_UDP, udp_payload(port, text), **more)
+
+
+def arp(mac, sender, target):
+    """Asks on Ethernet who has an address of IPv4."""
+    head = struct.pack("!HHBBH", 1, 0x800, 6, 4, 1)
+    own = bytes.fromhex(mac.replace(":", "")) + socket.inet_aton(sender)
+    return head + own + bytes(6) + socket.inet_aton(target)
+
+
 def udp6_payload(source, to, port, text):
     addresses = socket.inet_pton(socket.AF_INET6, source) + socket.inet_pton(socket.AF_INET6, to)
     whole = udp_payload(port, text)

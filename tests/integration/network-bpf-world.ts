@@ -166,7 +166,8 @@ export function cgroup2Root(): string {
 
 /** Joins the cgroup, then gets a network namespace of its own. */
 async function startAgent(join_: readonly string[]): Promise<Agent> {
-  const script = `${join_.map((file) => `echo $$ > ${file} && `).join('')}exec unshare -n python3 -u ${AGENT}`;
+  const joins = join_.map((file) => `echo $$ > ${file} && `).join('');
+  const script = `${joins}exec unshare -n python3 -u ${AGENT}`;
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const waiting: ((line: string) => void)[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => waiting.shift()?.(line));

@@ -6,6 +6,7 @@ export * from './bpf/entries.ts';
 export type { DnsAddress } from './bpf/grants.ts';
 export type { DenialCounters, DenialEvent, GatewayPort } from './bpf/layout.ts';
 export * from './bpf/packet-filter.ts';
+export type { FilteredSandbox } from './bpf/sandboxes.ts';
 export * from './denials.ts';
 export * from './dns/answerer.ts';
 export * from './dns/message.ts';

@@ -32,7 +32,7 @@ export interface Grants {
   has(address: string): boolean;
   /** Notes an answer, for the longer of two times, and gives the entry of its address. */
   add(address: DnsAddress, rules: RuleSet): RuleEntry;
-  /** Takes over what an earlier process granted, until the rules change: nobody knows any more by which name. */
+  /** Takes over what an earlier process granted, until the rules change: its name is forgotten. */
   restore(entry: RuleEntry): void;
   /** Forgets the address whose time was over first, if any is, and gives its prefix. */
   dropExpired(nowNs: bigint): Prefix | undefined;
@@ -42,29 +42,25 @@ export interface Grants {
   entries(rules: RuleSet): RuleEntry[];
 }
 
-export function createGrants(): Grants {
-  const byAddress = new Map<string, { prefix: Prefix; byPattern: Map<string, Grant> }>();
+/** An address, and until when which pattern opens it. */
+interface Place {
+  readonly prefix: Prefix;
+  readonly byPattern: Map<string, Grant>;
+}
 
-  function entryAt(
-    { prefix, byPattern }: { prefix: Prefix; byPattern: Map<string, Grant> },
-    rules: RuleSet,
-  ) {
-    const granted = [...byPattern.values()].flatMap(({ ports, expiresNs }) =>
-      rangesOf(ports, undefined, expiresNs),
-    );
-    return entryOf(prefix, [...rules.rangesAt(prefix), ...granted]);
-  }
+export function createGrants(): Grants {
+  const places = new Map<string, Place>();
 
   function add(answer: DnsAddress, rules: RuleSet): RuleEntry {
     const prefix = hostPrefix(answer.address);
     const key = formatPrefix(prefix);
-    const before = byAddress.get(key)?.byPattern;
+    const before = places.get(key)?.byPattern;
     const expiresNs = nanoseconds(answer.expiresMs);
     const known = before?.get(answer.pattern)?.expiresNs ?? 0n;
     const grant = { ports: answer.ports, expiresNs: known > expiresNs ? known : expiresNs };
     const place = { prefix, byPattern: new Map(before).set(answer.pattern, grant) };
     const entry = entryAt(place, rules);
-    byAddress.set(key, place);
+    places.set(key, place);
     return entry;
   }
 
@@ -75,59 +71,69 @@ export function createGrants(): Grants {
       `${FOUND}${index}`,
       { ports: [[first, last]], expiresNs },
     ]);
-    byAddress.set(formatPrefix(prefix), { prefix, byPattern: new Map(grants) });
+    places.set(formatPrefix(prefix), { prefix, byPattern: new Map(grants) });
   }
 
   function dropExpired(nowNs: bigint): Prefix | undefined {
-    let first: { key: string; prefix: Prefix; endsNs: bigint } | undefined;
-    for (const [key, { prefix, byPattern }] of byAddress) {
-      const endsNs = [...byPattern.values()].reduce(
-        (last, { expiresNs }) => (expiresNs > last ? expiresNs : last),
-        0n,
+    const first = [...places]
+      .map(([key, place]) => ({ key, prefix: place.prefix, endsNs: endOf(place) }))
+      .filter(({ endsNs }) => endsNs <= nowNs)
+      .reduce<{ key: string; prefix: Prefix; endsNs: bigint } | undefined>(
+        (best, next) => (best === undefined || next.endsNs < best.endsNs ? next : best),
+        undefined,
       );
-      if (endsNs <= nowNs && (first === undefined || endsNs < first.endsNs)) {
-        first = { key, prefix, endsNs };
-      }
-    }
-    if (first !== undefined) byAddress.delete(first.key);
+    if (first !== undefined) places.delete(first.key);
     return first?.prefix;
   }
 
-  function keepNamed(network: CompiledNetwork): void {
-    const dedicated = new Map<string, NameRule>();
-    for (const rule of network.names) if (rule.isDedicated) dedicated.set(rule.pattern, rule);
-    for (const [key, { byPattern }] of byAddress) {
-      for (const [pattern, grant] of byPattern) {
-        const rule = dedicated.get(pattern);
-        if (rule === undefined) byPattern.delete(pattern);
-        else byPattern.set(pattern, { ...grant, ports: rule.ports });
-      }
-      if (byPattern.size === 0) byAddress.delete(key);
-    }
-  }
-
   function entries(rules: RuleSet): RuleEntry[] {
-    const found: RuleEntry[] = [];
-    for (const [key, place] of byAddress) {
+    return [...places].flatMap(([key, place]) => {
       try {
-        found.push(entryAt(place, rules));
+        return [entryAt(place, rules)];
       } catch {
-        byAddress.delete(key);
+        places.delete(key);
+        return [];
       }
-    }
-    return found;
+    });
   }
   return {
     get size() {
-      return byAddress.size;
+      return places.size;
     },
-    has: (address) => byAddress.has(formatPrefix(hostPrefix(address))),
+    has: (address) => places.has(formatPrefix(hostPrefix(address))),
     add,
     restore,
     dropExpired,
-    keepNamed,
+    keepNamed: (network) => keepNamed(places, network),
     entries,
   };
+}
+
+function entryAt({ prefix, byPattern }: Place, rules: RuleSet): RuleEntry {
+  const granted = [...byPattern.values()].flatMap(({ ports, expiresNs }) =>
+    rangesOf(ports, undefined, expiresNs),
+  );
+  return entryOf(prefix, [...rules.rangesAt(prefix), ...granted]);
+}
+
+function endOf({ byPattern }: Place): bigint {
+  return [...byPattern.values()].reduce(
+    (last, { expiresNs }) => (expiresNs > last ? expiresNs : last),
+    0n,
+  );
+}
+
+function keepNamed(places: Map<string, Place>, network: CompiledNetwork): void {
+  const dedicated = new Map<string, NameRule>();
+  for (const rule of network.names) if (rule.isDedicated) dedicated.set(rule.pattern, rule);
+  for (const [key, { byPattern }] of places) {
+    for (const [pattern, grant] of byPattern) {
+      const rule = dedicated.get(pattern);
+      if (rule === undefined) byPattern.delete(pattern);
+      else byPattern.set(pattern, { ...grant, ports: rule.ports });
+    }
+    if (byPattern.size === 0) places.delete(key);
+  }
 }
 
 function hostPrefix(address: string): Prefix {

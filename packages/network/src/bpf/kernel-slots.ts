@@ -15,7 +15,7 @@ import {
   type SlotRecord,
   uint32,
 } from './layout.ts';
-import type { LoadedObjects } from './objects.ts';
+import type { LoadedMap, LoadedObjects } from './objects.ts';
 import { mapOf } from './tables.ts';
 
 /** The maps that say which sandbox a slot, a cgroup and a device belong to. */
@@ -47,12 +47,12 @@ export function createKernelSlots(objects: LoadedObjects): KernelSlots {
   const cgroups = mapOf(objects, 'cgroups');
   const devices = mapOf(objects, 'devices');
 
-  const keysOf = ({ cgroupId, deviceIndex }: Places): [typeof cgroups, Buffer][] => [
-    ...(cgroupId === undefined ? [] : [[cgroups, uint64(cgroupId)] as [typeof cgroups, Buffer]]),
-    ...(deviceIndex === undefined
-      ? []
-      : [[devices, uint32(deviceIndex)] as [typeof cgroups, Buffer]]),
-  ];
+  function keysOf({ cgroupId, deviceIndex }: Places): [LoadedMap, Buffer][] {
+    const keys: [LoadedMap, Buffer][] = [];
+    if (cgroupId !== undefined) keys.push([cgroups, uint64(cgroupId)]);
+    if (deviceIndex !== undefined) keys.push([devices, uint32(deviceIndex)]);
+    return keys;
+  }
 
   function bytesOf(slot: number): Buffer {
     const bytes = Buffer.alloc(SLOT_BYTES);
@@ -82,24 +82,6 @@ export function createKernelSlots(objects: LoadedObjects): KernelSlots {
     }
   }
 
-  function sweep(isClaimed: (owner: Owner) => boolean): number {
-    let freed = 0;
-    for (let slot = 0; slot < slots.entriesMax; slot += 1) {
-      const { generation } = decodeSlot(bytesOf(slot));
-      if (generation === 0 || isClaimed({ slot, generation })) continue;
-      store(slot, FREE_SLOT);
-      freed += 1;
-    }
-    const value = Buffer.alloc(OWNER_BYTES);
-    for (const map of [cgroups, devices]) {
-      for (const key of keysOfBpfMap(map.fd, map.keyBytes, map.entriesMax)) {
-        const isThere = lookUpInBpfMap(map.fd, key, value);
-        if (isThere && !isClaimed(decodeOwner(value))) deleteFromBpfMap(map.fd, key);
-      }
-    }
-    return freed;
-  }
-
   return {
     find,
     store,
@@ -112,8 +94,27 @@ export function createKernelSlots(objects: LoadedObjects): KernelSlots {
       lookUpInBpfMap(counts.fd, uint32(slot), bytes);
       return decodeCounters(bytes);
     },
-    sweep,
+    sweep(isClaimed) {
+      for (const map of [cgroups, devices]) forget(map, isClaimed);
+      let freed = 0;
+      for (let slot = 0; slot < slots.entriesMax; slot += 1) {
+        const { generation } = decodeSlot(bytesOf(slot));
+        if (generation === 0 || isClaimed({ slot, generation })) continue;
+        store(slot, FREE_SLOT);
+        freed += 1;
+      }
+      return freed;
+    },
   };
+}
+
+/** Removes from a map of owners those that are not claimed. */
+function forget(map: LoadedMap, isClaimed: (owner: Owner) => boolean): void {
+  const value = Buffer.alloc(OWNER_BYTES);
+  for (const key of keysOfBpfMap(map.fd, map.keyBytes, map.entriesMax)) {
+    const isThere = lookUpInBpfMap(map.fd, key, value);
+    if (isThere && !isClaimed(decodeOwner(value))) deleteFromBpfMap(map.fd, key);
+  }
 }
 
 function uint64(value: bigint): Buffer {

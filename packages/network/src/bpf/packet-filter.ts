@@ -1,27 +1,23 @@
 import { bpfRefusal, updateBpfMap } from '@dsec/linux';
 import { DsecError } from '@dsec/std';
-import { type Address, parseAddress, parsePrefix } from '../rules/address.ts';
+import { parseAddress, parsePrefix } from '../rules/address.ts';
 import type { CompiledNetwork } from '../rules/compiled.ts';
 import { removeFilters } from './bpf-directory.ts';
 import { cgroupLevelOf } from './cgroup-level.ts';
 import { createDenialReader, type DenialListener } from './denials.ts';
 import type { DnsAddress } from './grants.ts';
-import { createKernelSlots, type Places } from './kernel-slots.ts';
+import { createKernelSlots } from './kernel-slots.ts';
 import {
   type DenialCounters,
   encodeRefusedKey,
   encodeSettings,
-  FREE_SLOT,
   GATEWAY_PORTS_MAX,
   type GatewayPort,
-  type Owner,
-  SLOT_UNKNOWN,
-  type SlotRecord,
   uint32,
 } from './layout.ts';
-import { attachHooks, attachPackets, detachPackets, slotsWithPackets } from './links.ts';
+import { attachHooks } from './links.ts';
 import { type LoadedObjects, loadObjects } from './objects.ts';
-import { createSandboxSlot, type SandboxSlot } from './sandbox-slot.ts';
+import { createFilteredSandboxes, type FilteredSandbox } from './sandboxes.ts';
 import { createRuleTables, mapOf, syncKeys } from './tables.ts';
 
 export interface PacketFilterOptions {
@@ -66,24 +62,6 @@ export const NEVER_OPEN: readonly string[] = [
   'fe80::/10',
   'ff00::/8',
 ];
-
-export interface FilteredSandbox {
-  /** From 1; nobody else has it. */
-  readonly slot: number;
-  /** From 1; another one for each sandbox that gets the slot. */
-  readonly generation: number;
-  /** The inode number of its cgroup directory. */
-  readonly cgroupId: bigint;
-  /** Without one, nothing but its own loopback is within reach. */
-  readonly device?: {
-    /** Of the host's end, in the namespace of the filter. */
-    readonly index: number;
-    readonly address: string;
-    readonly address6?: string;
-    /** Of the sandbox's end: frames from another one are dropped. */
-    readonly mac?: string;
-  };
-}
 
 /**
  * The packet filter of a node: what a sandbox sends is judged at the host's end of its device, and calls
@@ -131,7 +109,7 @@ export function openPacketFilter(options: PacketFilterOptions): PacketFilter {
   try {
     configure(objects, options, sizes.eventsPerSecond);
     attachHooks(objects, options.cgroup);
-    return filterOf(objects, options, sizes);
+    return filterOf(objects, sizes);
   } catch (thrown) {
     objects.close();
     throw thrown;
@@ -158,125 +136,30 @@ function configure(objects: LoadedObjects, options: PacketFilterOptions, perSeco
   updateBpfMap(mapOf(objects, 'settings').fd, uint32(0), settings);
 }
 
-interface Known {
-  readonly owner: Owner;
-  readonly places: Places;
-  readonly rules: SandboxSlot;
-}
-
 function filterOf(
   objects: LoadedObjects,
-  options: PacketFilterOptions,
-  sizes: { readonly slotsMax: number; readonly rulesMax: number },
+  sizes: PacketFilterOptions & { readonly slotsMax: number; readonly rulesMax: number },
 ): PacketFilter {
   const kernel = createKernelSlots(objects);
   const tables = createRuleTables(objects);
   const reader = createDenialReader(objects);
-  const known = new Map<number, Known>();
-
-  function knownAt(slot: number): Known {
-    const found = known.get(slot);
-    if (found === undefined) throw new DsecError('not-found', `no sandbox has slot ${slot}`);
-    return found;
-  }
-
-  function addSandbox(sandbox: FilteredSandbox): boolean {
-    const { slot, generation, device } = sandbox;
-    checkSlot(slot, sizes.slotsMax);
-    if (known.has(slot)) throw new DsecError('already-exists', `slot ${slot} is taken`);
-    const wanted = recordOf(sandbox);
-    const found = kernel.find(slot, wanted);
-    const owner = { slot, generation };
-    const places = { cgroupId: sandbox.cgroupId, deviceIndex: device?.index };
-    const record = found ?? wanted;
-    const seams = {
-      slot,
-      tables,
-      entriesMax: sizes.rulesMax,
-      store: (next: SlotRecord) => kernel.store(slot, next),
-      nowNs: () => process.hrtime.bigint(),
-    };
-    known.set(slot, { owner, places, rules: createSandboxSlot(record, seams) });
-    try {
-      if (found === undefined) {
-        kernel.free(slot);
-        tables.keepOnly(slot, 0);
-        kernel.resetCounters(slot);
-        kernel.store(slot, record);
-      }
-      kernel.point(owner, places);
-      if (device === undefined) detachPackets(objects.directory, slot);
-      else attachPackets(objects, slot, { namespaceFd: options.namespaceFd, index: device.index });
-    } catch (thrown) {
-      removeSandbox(slot);
-      throw thrown;
-    }
-    return found !== undefined;
-  }
-
-  function removeSandbox(slot: number): void {
-    const sandbox = known.get(slot);
-    if (sandbox === undefined) return;
-    kernel.free(slot);
-    kernel.unpoint(sandbox.owner, sandbox.places);
-    detachPackets(objects.directory, slot);
-    tables.keepOnly(slot, 0);
-    known.delete(slot);
-  }
-
-  function removeUnclaimed(): number {
-    const isClaimed = ({ slot, generation }: Owner) =>
-      known.get(slot)?.owner.generation === generation;
-    const freed = kernel.sweep(isClaimed);
-    for (const slot of slotsWithPackets(objects.directory)) {
-      if (known.get(slot)?.places.deviceIndex === undefined) detachPackets(objects.directory, slot);
-    }
-    removeFilters(options.directory, objects.directory);
-    return freed;
-  }
-
+  const sandboxes = createFilteredSandboxes({ ...sizes, objects, kernel, tables });
   return {
-    addSandbox,
-    setRules: (slot, network) => knownAt(slot).rules.setRules(network),
+    addSandbox: sandboxes.add,
+    setRules: (slot, network) => sandboxes.rulesOf(slot).setRules(network),
     addDnsAddresses: (slot, version, addresses) =>
-      knownAt(slot).rules.addDnsAddresses(version, addresses),
-    removeSandbox,
-    removeUnclaimed,
-    counters: (slot) => kernel.counters(slot),
+      sandboxes.rulesOf(slot).addDnsAddresses(version, addresses),
+    removeSandbox: sandboxes.remove,
+    removeUnclaimed() {
+      const freed = sandboxes.removeUnclaimed();
+      removeFilters(sizes.directory, objects.directory);
+      return freed;
+    },
+    counters: kernel.counters,
     onDenied: reader.onDenied,
     close() {
       reader.close();
       objects.close();
     },
   };
-}
-
-function checkSlot(slot: number, slotsMax: number): void {
-  if (Number.isInteger(slot) && slot > SLOT_UNKNOWN && slot < slotsMax) return;
-  throw new DsecError('invalid-argument', `slot ${slot} is not in 1 to ${slotsMax - 1}`);
-}
-
-function recordOf({ generation, device }: FilteredSandbox): SlotRecord {
-  if (!Number.isInteger(generation) || generation < 1 || generation > 0xffff_ffff) {
-    throw new DsecError('invalid-argument', `${generation} is no generation`);
-  }
-  return {
-    ...FREE_SLOT,
-    generation,
-    ipv4: device && addressIn(4, device.address),
-    ipv6: device?.address6 === undefined ? undefined : addressIn(6, device.address6),
-    mac: device?.mac === undefined ? undefined : macBytes(device.mac),
-  };
-}
-
-function addressIn(family: 4 | 6, text: string): Address {
-  const address = parseAddress(text);
-  if (address?.family === family) return address;
-  throw new DsecError('invalid-argument', `${text} is no IPv${family} address`);
-}
-
-function macBytes(text: string): Buffer {
-  if (/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(text))
-    return Buffer.from(text.replaceAll(':', ''), 'hex');
-  throw new DsecError('invalid-argument', `${text} is no address of a device`);
 }

@@ -38,19 +38,8 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
    * passes any more by a rule that is gone.
    */
   function setRules(network: CompiledNetwork): void {
-    if (
-      !Number.isInteger(network.version) ||
-      network.version < 1 ||
-      network.version > VERSION_MAX
-    ) {
-      throw new DsecError('invalid-argument', `${network.version} is no version of rules`);
-    }
-    if (network.version < record.version) throw stale(network.version);
-    const compiled = compileRules(network.addresses);
-    if (compiled.entries.length > entriesMax) {
-      const count = compiled.entries.length;
-      throw new DsecError('too-large', `${count} address ranges; a sandbox may have ${entriesMax}`);
-    }
+    if (network.version < record.version) throw stale(network.version, record.version);
+    const compiled = compileWithin(network, entriesMax);
     grants.keepNamed(network);
     // An earlier process's answers: they belong to these very rules.
     if (rules === undefined && network.version === record.version && record.table !== 0) {
@@ -73,7 +62,9 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
   }
 
   function addDnsAddresses(version: number, addresses: readonly DnsAddress[]): void {
-    if (version !== record.version || rules === undefined) throw stale(version);
+    if (version !== record.version || rules === undefined) {
+      throw stale(version, record.version);
+    }
     for (const address of addresses) {
       if (!grants.has(address.address)) makeRoom();
       const entry = grants.add(address, rules);
@@ -93,12 +84,6 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
     }
   }
 
-  function stale(version: number): DsecError {
-    const message = `rules of version ${version} are not in force; version ${record.version} is`;
-    return new DsecError('conflict', message, {
-      details: { version, versionInForce: record.version },
-    });
-  }
   return {
     get record() {
       return record;
@@ -106,6 +91,21 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
     setRules,
     addDnsAddresses,
   };
+}
+
+function compileWithin({ version, addresses }: CompiledNetwork, entriesMax: number): RuleSet {
+  if (!Number.isInteger(version) || version < 1 || version > VERSION_MAX) {
+    throw new DsecError('invalid-argument', `${version} is no version of rules`);
+  }
+  const compiled = compileRules(addresses);
+  const count = compiled.entries.length;
+  if (count <= entriesMax) return compiled;
+  throw new DsecError('too-large', `${count} address ranges; a sandbox may have ${entriesMax}`);
+}
+
+function stale(version: number, versionInForce: number): DsecError {
+  const message = `rules of version ${version} are not in force; version ${versionInForce} is`;
+  return new DsecError('conflict', message, { details: { version, versionInForce } });
 }
 
 /** The entries of rules, and on top those of single addresses, which hold what the rules open there. */

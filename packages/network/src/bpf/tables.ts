@@ -21,7 +21,7 @@ import {
   tableOfRuleKey,
   uint32,
 } from './layout.ts';
-import type { LoadedObjects } from './objects.ts';
+import type { LoadedMap, LoadedObjects } from './objects.ts';
 
 /**
  * The tries that hold the rules, one for each slot. All are made at the first start and used again by
@@ -56,26 +56,6 @@ export function createRuleTables(objects: LoadedObjects): RuleTables {
       return work(fd);
     } finally {
       closeSync(fd);
-    }
-  }
-
-  function prepareAll(): void {
-    const id = Buffer.alloc(4);
-    const slots = Array.from({ length: outer.entriesMax }, (_, slot) => uint32(slot));
-    const missing = slots.filter((key) => !lookUpInBpfMap(outer.fd, key, id));
-    for (let at = 0; at < missing.length; at += SLOTS_AT_ONCE) {
-      prepare(missing.slice(at, at + SLOTS_AT_ONCE));
-    }
-  }
-
-  function prepare(slots: readonly Buffer[]): void {
-    const tries: number[] = [];
-    try {
-      for (const _ of slots) tries.push(createBpfMap({ ...inner, name: 'rules_of_slot' }));
-      const values = Buffer.concat(tries.map(uint32));
-      updateBpfMapBatch(outer.fd, Buffer.concat(slots), values, slots.length);
-    } finally {
-      for (const fd of tries) closeSync(fd);
     }
   }
 
@@ -114,12 +94,32 @@ export function createRuleTables(objects: LoadedObjects): RuleTables {
     });
   }
 
-  prepareAll();
+  makeMissingTries(outer, inner);
   return { write, keepOnly, remove, read };
 }
 
+function makeMissingTries(outer: LoadedMap, inner: LoadedMap): void {
+  const id = Buffer.alloc(4);
+  const slots = Array.from({ length: outer.entriesMax }, (_, slot) => uint32(slot));
+  const missing = slots.filter((key) => !lookUpInBpfMap(outer.fd, key, id));
+  for (let at = 0; at < missing.length; at += SLOTS_AT_ONCE) {
+    makeTries(outer, inner, missing.slice(at, at + SLOTS_AT_ONCE));
+  }
+}
+
+function makeTries(outer: LoadedMap, inner: LoadedMap, slots: readonly Buffer[]): void {
+  const tries: number[] = [];
+  try {
+    for (const _ of slots) tries.push(createBpfMap({ ...inner, name: 'rules_of_slot' }));
+    const values = Buffer.concat(tries.map(uint32));
+    updateBpfMapBatch(outer.fd, Buffer.concat(slots), values, slots.length);
+  } finally {
+    for (const fd of tries) closeSync(fd);
+  }
+}
+
 /** A map by its name in the objects. */
-export function mapOf(objects: LoadedObjects, name: string) {
+export function mapOf(objects: LoadedObjects, name: string): LoadedMap {
   const map = objects.maps.get(name);
   if (map === undefined) throw new DsecError('data-loss', `BPF object: no map ${name}`);
   return map;
