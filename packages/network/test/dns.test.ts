@@ -67,7 +67,7 @@ function setUp(
 }
 
 describe('answers', () => {
-  test('an open name is at the gateway, without a question to anybody; the case of the question stays', async () => {
+  test('an open name is at the gateway and nobody is asked; the question stays as it was', async () => {
     const { ask, asked } = setUp();
     const query = queryOf('oPeN.eXample.COM', 1, { edns: true });
     const reply = await ask(query);

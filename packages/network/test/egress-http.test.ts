@@ -54,7 +54,9 @@ const get = (host: string, more = 'Connection: close\r\n', path = '/x') =>
 describe('plain HTTP', () => {
   test('a request for an open name passes, headers of the connection aside', async () => {
     const { http, heard, server } = await plain();
-    const text = `POST /x?y HTTP/1.1\r\nhOst: Open.Example.com:80\r\nContent-Length: 2\r\nX-Secret: s\r\nConnection: close, X-Secret\r\n\r\nhi`;
+    const text =
+      'POST /x?y HTTP/1.1\r\nhOst: Open.Example.com:80\r\nContent-Length: 2\r\nX-Secret: s\r\n' +
+      'Connection: close, X-Secret\r\n\r\nhi';
     expect(await rawExchange(http, text)).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*you said hi/);
     expect(heard).toMatchObject([{ method: 'POST', url: '/x?y', body: 'hi' }]);
     expect(heard[0]?.headers).toEqual({
@@ -89,28 +91,20 @@ describe('plain HTTP', () => {
     expect(heard).toHaveLength(2);
   });
 
+  const POST = 'POST / HTTP/1.1\r\nHost: open.example.com\r\n';
   const smuggled: [string, string][] = [
-    [
-      'two lengths',
-      'POST / HTTP/1.1\r\nHost: open.example.com\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
-    ],
+    ['two lengths', `${POST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
     [
       'length and coding',
-      'POST / HTTP/1.1\r\nHost: open.example.com\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
-    [
-      'another coding',
-      'POST / HTTP/1.1\r\nHost: open.example.com\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
-    ],
+    ['another coding', `${POST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
     [
       'coding twice',
-      'POST / HTTP/1.1\r\nHost: open.example.com\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n',
+      `${POST}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
     ],
-    [
-      'coding with a tab',
-      'POST / HTTP/1.1\r\nHost: open.example.com\r\nTransfer-Encoding:\tchunked x\r\n\r\n0\r\n\r\n',
-    ],
-    ['a signed length', 'POST / HTTP/1.1\r\nHost: open.example.com\r\nContent-Length: +1\r\n\r\na'],
+    ['coding with a tab', `${POST}Transfer-Encoding:\tchunked x\r\n\r\n0\r\n\r\n`],
+    ['a signed length', `${POST}Content-Length: +1\r\n\r\na`],
     [
       'a length behind many headers',
       `GET / HTTP/1.1\r\nHost: open.example.com\r\n${'X: y\r\n'.repeat(150)}Content-Length: 5\r\n\r\nGET /`,

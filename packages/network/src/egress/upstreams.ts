@@ -60,30 +60,11 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
     throw failure?.reason ?? new DsecError('not-found', `${name} has no address`);
   };
 
-  const opening = new Map<string, number>();
-  const count = (sandbox: string, change: 1 | -1) => {
-    const now = (opening.get(sandbox) ?? 0) + change;
-    if (now === 0) opening.delete(sandbox);
-    else opening.set(sandbox, now);
-  };
+  const opening = createOpeningTable(limits.openingPerSandboxMax);
 
   /** The first address that works; the error of the last one where none does. */
-  const first = async <T>(
-    flow: Flow,
-    target: FlowTarget,
-    open: (address: string) => Promise<T>,
-  ) => {
-    const { sandbox } = flow;
-    if ((opening.get(sandbox) ?? 0) >= limits.openingPerSandboxMax) {
-      throw new DsecError('overloaded', 'the sandbox opens too many connections at a time');
-    }
-    count(sandbox, 1);
-    try {
-      return await tryEach(flow, target, open);
-    } finally {
-      count(sandbox, -1);
-    }
-  };
+  const first = <T>(flow: Flow, target: FlowTarget, open: (address: string) => Promise<T>) =>
+    opening.run(flow.sandbox, () => tryEach(flow, target, open));
 
   const tryEach = async <T>(
     flow: Flow,
@@ -122,6 +103,27 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
         flow.addSocket(raw);
         return handshake(raw, target.name, address, options, (secure) => flow.addSocket(secure));
       }),
+  };
+}
+
+/** Bounds what one sandbox has waiting for name servers and hosts. */
+function createOpeningTable(openingMax: number) {
+  const opening = new Map<string, number>();
+  return {
+    async run<T>(sandbox: string, work: () => Promise<T>): Promise<T> {
+      const before = opening.get(sandbox) ?? 0;
+      if (before >= openingMax) {
+        throw new DsecError('overloaded', 'the sandbox opens too many connections at a time');
+      }
+      opening.set(sandbox, before + 1);
+      try {
+        return await work();
+      } finally {
+        const left = (opening.get(sandbox) ?? 1) - 1;
+        if (left === 0) opening.delete(sandbox);
+        else opening.set(sandbox, left);
+      }
+    },
   };
 }
 

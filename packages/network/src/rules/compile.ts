@@ -11,8 +11,9 @@ import {
   withoutContained,
 } from './address.ts';
 import type { AddressRule, CompiledNetwork, NameRule, PortRange } from './compiled.ts';
+import { servicesOf } from './default-services.ts';
 import { matchesPattern, normalizePattern } from './name.ts';
-import { type OperatorNetwork, type Service, servicesOf } from './operator-network.ts';
+import type { OperatorNetwork, Service } from './operator-network.ts';
 import { SPECIAL_RANGES } from './special-ranges.ts';
 
 export const NAME_RULES_MAX = 1024;

@@ -1,4 +1,4 @@
-import type { Service } from './operator-network.ts';
+import type { OperatorNetwork, Service } from './operator-network.ts';
 
 /**
  * What well-known services are called on the public Internet. An operator's map replaces single ones, or
@@ -23,3 +23,9 @@ export const DEFAULT_SERVICES: Readonly<Record<string, Service>> = {
   yarn: { names: ['registry.yarnpkg.com'], index: 'npm' },
   git: { names: ['github.com', 'codeload.github.com', 'gitlab.com', 'bitbucket.org'] },
 };
+
+/** The services of an operator: its own, and the well-known ones that it does not replace or leave out. */
+export function servicesOf(operator: OperatorNetwork): ReadonlyMap<string, Service> {
+  const known = operator.withoutDefaults === true ? {} : DEFAULT_SERVICES;
+  return new Map(Object.entries({ ...known, ...operator.services }));
+}

@@ -110,8 +110,9 @@ function looksLatin(label: string): boolean {
 }
 
 /**
- * An exact name or `*.suffix`. Throws `invalid-argument` as `normalizeName`, for a star anywhere else, and for
- * a suffix that is public: below it anybody can have a name (the public suffix list, private part as well).
+ * An exact name or `*.suffix`. Throws `invalid-argument` as `normalizeName`, for a star anywhere else, and
+ * for a suffix that is public: below it anybody can have a name (the public suffix list, its private part as
+ * well).
  */
 export function normalizePattern(text: string, field: string): string {
   if (!text.includes('*')) return normalizeName(text, field);

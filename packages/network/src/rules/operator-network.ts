@@ -3,7 +3,6 @@ import { check } from '@dsec/protocol';
 import { asDsecError, DsecError, MIB } from '@dsec/std';
 import Type, { type Static } from 'typebox';
 import { INDEX_FORMATS } from './compiled.ts';
-import { DEFAULT_SERVICES } from './default-services.ts';
 
 const nameText = Type.String({ minLength: 1, maxLength: 253 });
 const rangeText = Type.String({ minLength: 2, maxLength: 49 });
@@ -102,10 +101,4 @@ async function readBounded(path: string): Promise<string> {
   } catch (thrown) {
     throw asDsecError(thrown);
   }
-}
-
-/** The services of an operator: its own, and the well-known ones that it does not replace or leave out. */
-export function servicesOf(operator: OperatorNetwork): ReadonlyMap<string, Service> {
-  const known = operator.withoutDefaults === true ? {} : DEFAULT_SERVICES;
-  return new Map(Object.entries({ ...known, ...operator.services }));
 }
