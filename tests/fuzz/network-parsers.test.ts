@@ -85,7 +85,10 @@ describe('DNS', () => {
         // A name that rules are compared with says the same as the bytes of its labels.
         if (name !== undefined) {
           expect(queryOf(name).subarray(12, end - 4)).toEqual(
-            Buffer.from(query.question.subarray(0, -4).toString('latin1').toLowerCase(), 'latin1'),
+            Buffer.from(
+              Buffer.from(query.question.subarray(0, -4)).toString('latin1').toLowerCase(),
+              'latin1',
+            ),
           );
         }
       }),
