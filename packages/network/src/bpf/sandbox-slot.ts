@@ -49,12 +49,7 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
     }
     const table = (record.table % VERSION_MAX) + 1;
     const entries = merged(compiled, grants.entries(compiled)).slice(0, entriesMax);
-    try {
-      tables.write(slot, table, entries);
-    } catch (thrown) {
-      tables.keepOnly(slot, record.table);
-      throw thrown;
-    }
+    writeOrUndo(seams, table, entries, record.table);
     const mayUseProxies = network.names.length > 0;
     const old = { table: record.table, written };
     record = { ...record, version: network.version, table, mayUseProxies };
@@ -82,10 +77,7 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
   function makeRoom(inTable: Map<string, Prefix>): void {
     while (staticKeys.size + grants.size >= entriesMax) {
       const prefix = grants.dropExpired(seams.nowNs());
-      if (prefix === undefined) {
-        const message = `slot ${slot} has ${entriesMax} addresses open already`;
-        throw new DsecError('quota-exceeded', message);
-      }
+      if (prefix === undefined) throw full(slot, entriesMax);
       const key = formatPrefix(prefix);
       if (staticKeys.has(key)) continue;
       tables.clear(slot, record.table, [prefix]);
@@ -100,6 +92,26 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
     setRules,
     addDnsAddresses,
   };
+}
+
+/** A table that cannot be written whole is not written. */
+function writeOrUndo(
+  { slot, tables }: SlotSeams,
+  table: number,
+  entries: readonly RuleEntry[],
+  inForce: number,
+): void {
+  try {
+    tables.write(slot, table, entries);
+  } catch (thrown) {
+    tables.keepOnly(slot, inForce);
+    throw thrown;
+  }
+}
+
+function full(slot: number, entriesMax: number): DsecError {
+  const message = `slot ${slot} has ${entriesMax} addresses open already`;
+  return new DsecError('quota-exceeded', message);
 }
 
 function compileWithin({ version, addresses }: CompiledNetwork, entriesMax: number): RuleSet {
