@@ -31,7 +31,14 @@ import {
   systemRandom,
 } from '@dsec/std';
 import { type BaseAdditions, importBase, SHELL_COMMANDS } from './backend-container-base.ts';
-import { buildNative, cgroupDirectories, LAUNCHER, NATIVE, pinnedPaths, until } from './launcher-world.ts';
+import {
+  buildNative,
+  cgroupDirectories,
+  LAUNCHER,
+  NATIVE,
+  pinnedPaths,
+  until,
+} from './launcher-world.ts';
 
 /** What costs time and can be shared by the tests of a file: a store with a layer in it. */
 export interface SharedStore {

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { type CompiledNetwork, openPacketFilter, removeFilters } from '@dsec/network';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scratchDirectory } from './linux-support.ts';
@@ -122,7 +123,7 @@ describe.skipIf(missing !== undefined)(
             env: { ...process.env, OPTIONS: JSON.stringify(edgeOptions(world)) },
             stdio: ['ignore', 'pipe', 'inherit', world.namespaceFd],
           });
-          await once(edge.stdout, 'data');
+          await once(edge.stdout as Readable, 'data');
           await new Promise((resolve) => setTimeout(resolve, (round * 37) % 120));
           edge.kill('SIGKILL');
           await once(edge, 'exit');

@@ -105,7 +105,7 @@ describe('address ranges', () => {
     const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
     const sparse = fc.tuple(value, fc.nat(0xff)).map(([v, mask]) => {
       const groups = Array.from({ length: 8 }, (_, i) => ((mask >> i) & 1 ? 0xffffn : 0n));
-      return v & groups.reduce((all, group) => (all << 16n) | group, 0n);
+      return v & groups.reduce<bigint>((all, group) => (all << 16n) | group, 0n);
     });
     fc.assert(
       fc.property(fc.oneof<fc.Arbitrary<bigint>[]>(value, sparse), (v) => {
