@@ -8,3 +8,8 @@ export const SANDBOX_STATE_WORDS = [
 export const POLICY_STAGE_WORDS = ['build', 'solve', 'grade'] as const;
 
 export const EVENT_TYPE_WORDS = ['sandbox-state', 'exec-exit', 'session-end', 'lost'] as const;
+
+export const OPERATION_CLASS_WORDS = [
+  ...['sandboxes:read', 'sandboxes:write', 'exec', 'files:read', 'files:write', 'ports'],
+  ...['layers:read', 'layers:write', 'keys', 'node'],
+];
