@@ -53,7 +53,10 @@ describe.skipIf(!isRoot)('on containers (needs root)', () => {
   it('gives Ctrl-C to what runs in the shell, and ends it at Ctrl-D', async () => {
     const running = shell();
     await running.said('# ');
-    type(running, 'sh -c \'trap "echo caught; exit 3" INT; echo "up$((1+1))"; sleep 1000\'\r');
+    type(
+      running,
+      'sh -c \'trap "echo caught; exit 3" INT; echo "up$((1+1))"; while :; do sleep 0.1; done\'\r',
+    );
     await running.said('up2');
     type(running, CTRL_C);
     await running.said('caught');
