@@ -15,6 +15,9 @@ static const char *const names[CRASH_POINTS] = {
 	[CRASH_RELEASE_UPPER] = "release-upper",   [CRASH_LAYER_COPIED] = "layer-copied",
 	[CRASH_LAYER_PLACED] = "layer-placed",	   [CRASH_LAYER_MOUNTED] = "layer-mounted",
 	[CRASH_LAYER_UNUSED] = "layer-unused",	   [CRASH_UPPER_READY] = "upper-ready",
+	[CRASH_ROUTER_MADE] = "router-made",	   [CRASH_LINK_CLAIMED] = "link-claimed",
+	[CRASH_LINK_MADE] = "link-made",	   [CRASH_LINK_READY] = "link-ready",
+	[CRASH_RELEASE_LINK] = "release-link",
 };
 
 static int armed = -1;

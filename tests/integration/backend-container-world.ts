@@ -31,7 +31,15 @@ import {
   systemRandom,
 } from '@dsec/std';
 import { type BaseAdditions, importBase, SHELL_COMMANDS } from './backend-container-base.ts';
-import { buildNative, cgroupDirectories, LAUNCHER, NATIVE, pinnedPaths, until } from './launcher-world.ts';
+import {
+  buildNative,
+  cgroupDirectories,
+  LAUNCHER,
+  linksOf,
+  NATIVE,
+  pinnedPaths,
+  until,
+} from './launcher-world.ts';
 
 /** What costs time and can be shared by the tests of a file: a store with a layer in it. */
 export interface SharedStore {
@@ -172,6 +180,7 @@ function leftoversOf(stateRoot: string, edgeId: string): string[] {
   return [
     ...groups,
     ...list(join(stateRoot, 'run/sb')),
+    ...linksOf(stateRoot),
     ...list(join(stateRoot, 'run/views')).filter((name) => name.startsWith('boot-')),
     ...pinnedPaths(stateRoot).filter((path) => /^\/uppers\/|\/users\//.test(path)),
   ];
@@ -179,7 +188,7 @@ function leftoversOf(stateRoot: string, edgeId: string): string[] {
 
 async function removeNode(stateRoot: string, edgeId: string): Promise<void> {
   await removeCgroups(edgeId);
-  for (const mount of ['run/layers.mnt', 'run']) {
+  for (const mount of ['run/router.net', 'run/layers.mnt', 'run']) {
     try {
       umount(join(stateRoot, mount), { detach: true });
     } catch {

@@ -231,6 +231,13 @@ const Descriptor = message('descriptor', {
   name: optional(statePath(3)),
 });
 
+/**
+ * A pair of devices between the sandbox (`eth0`) and the router (`v` and the address in hex). IPv4, as a
+ * number: the first part of the dotted form is the highest byte. No two objects have the same address; it
+ * is free again when the object is released.
+ */
+const Link = message('link', { address: u32(1), gateway: u32(2) });
+
 const Spawn = message('spawn', {
   ...objectKey,
   kind: choice(3, ['sandbox', 'service']),
@@ -251,8 +258,6 @@ const Spawn = message('spawn', {
   /** Absent for a service: it sees an empty root and its mounts. */
   root: optional(struct(8, Root)),
   mounts: listOf(9, Mount, { itemsMax: 128, bytesMax: 64 * KIB }),
-  /** A network namespace made before, below the state root. Absent: a new one with loopback only. */
-  network: optional(statePath(10)),
   sysctls: assignments(11),
   cgroups: listOf(12, Cgroup, { itemsMin: 1, itemsMax: 8, bytesMax: 32 * KIB }),
   rlimits: listOf(13, Rlimit, { itemsMax: 16, bytesMax: KIB }),
@@ -282,6 +287,8 @@ const Spawn = message('spawn', {
    * controller, `cpuset.cpus` in `cgroups`. Absent: as the launcher; none that is there: the spawn fails.
    */
   cpus: optional(bytes(24, { bytesMin: 1, bytesMax: 1024 })),
+  /** Absent: the new network namespace has loopback only. */
+  link: optional(struct(25, Link)),
 });
 
 /** Start ticks tell a process from a later one with the same number (field 22 of /proc/PID/stat). */
@@ -356,6 +363,13 @@ const LayersListed = message('layers-listed', {
   more: bool(2),
 });
 
+/**
+ * The router namespace, pinned at `run/router.net`, has the gateway's address when `done` comes. It is made
+ * by the first such request or the first spawn with a link, and goes with the launcher that nobody needs. It
+ * has no way to anywhere but the sandboxes, and forwards nothing.
+ */
+const Router = message('router', { gateway: u32(1) });
+
 /** Changes limits, or freezes, by writing files of one of the object's own cgroups. */
 const CgroupWrite = message('cgroup-write', {
   ...objectKey,
@@ -381,6 +395,8 @@ export const LAUNCHER_FRAMES = defineFrameProtocol('launcher', {
   'layer-unmount': control(0x21, 'client', 'stream', LayerUnmount),
   'layer-list': control(0x22, 'client', 'stream', LayerList),
   'layers-listed': control(0x23, 'server', 'stream', LayersListed),
+
+  router: control(0x28, 'client', 'stream', Router),
 
   'cgroup-write': control(0x30, 'client', 'stream', CgroupWrite),
   done: control(0x4f, 'server', 'stream', Empty),
