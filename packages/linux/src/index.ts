@@ -7,6 +7,7 @@ export * from './file-range.ts';
 export * from './host-files.ts';
 export * from './inode.ts';
 export * from './kernel-version.ts';
+export * from './listening-socket.ts';
 export * from './memfd.ts';
 export * from './mount-api.ts';
 export * from './mounts.ts';

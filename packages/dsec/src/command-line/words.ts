@@ -7,4 +7,6 @@ export const SANDBOX_STATE_WORDS = [
 
 export const POLICY_STAGE_WORDS = ['build', 'solve', 'grade'] as const;
 
-export const EVENT_TYPE_WORDS = ['sandbox-state', 'exec-exit', 'session-end', 'lost'] as const;
+export const EVENT_TYPE_WORDS = [
+  ...['sandbox-state', 'exec-exit', 'session-end', 'denied', 'lost'],
+] as const;
