@@ -48,13 +48,14 @@ class DeniedEvent(BaseModel):
     cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     principal: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     sandbox: str = Field(
         description="Id of a sandbox: sb-<shard>-<edge>-<random>."
@@ -85,7 +86,8 @@ class DirectoryCreate(BaseModel):
         description="The same as base64 of its bytes, for a path that is not UTF-8.",
     )
     user: str | None = Field(
-        default=None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
     )
     mode: int | None = Field(default=None, description="Permission bits, as a decimal number.")
     create_parents: bool | None = None
@@ -159,7 +161,7 @@ class Environment(BaseModel):
         populate_by_name=True,
     )
     name: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     layers: list[str]
     revision: int
@@ -223,13 +225,14 @@ class ExecExitEvent(BaseModel):
     cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     principal: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     sandbox: str = Field(
         description="Id of a sandbox: sb-<shard>-<edge>-<random>."
@@ -262,7 +265,8 @@ class FileMove(BaseModel):
         description="The same as base64 of its bytes, for a path that is not UTF-8.",
     )
     user: str | None = Field(
-        default=None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
     )
     replace: bool | None = None
 
@@ -293,10 +297,10 @@ class Job(BaseModel):
         populate_by_name=True,
     )
     job: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     creating: int
     running: int
@@ -336,7 +340,9 @@ class LayerRef(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    ref: str = Field(description="kind/name:version")
+    ref: str = Field(
+        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.",
+    )
     layer_id: str = Field(
         description="sha256: and 64 hex digits."
     )
@@ -434,7 +440,10 @@ class PackDiffRequest(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    ref: str | None = Field(default=None, description="kind/name:version")
+    ref: str | None = Field(
+        default=None,
+        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.",
+    )
 
 
 class PackDiffResult(BaseModel):
@@ -449,7 +458,10 @@ class PackDiffResult(BaseModel):
     tree_digest: str = Field(
         description="sha256: and 64 hex digits."
     )
-    ref: str | None = Field(default=None, description="kind/name:version")
+    ref: str | None = Field(
+        default=None,
+        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.",
+    )
     entries: int
     stored_bytes: int
     frozen_ms: float = Field(
@@ -484,7 +496,7 @@ class SandboxLayer(BaseModel):
     )
     ref: str | None = Field(
         default=None,
-        description="kind/name:version, where the version may be ^1, ~1.2 or latest as well",
+        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff, and the version may be ^1, ~1.2 or latest as well.",
     )
     layer_id: str = Field(
         description="sha256: and 64 hex digits."
@@ -522,13 +534,14 @@ class SandboxStateEvent(BaseModel):
     cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     principal: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     sandbox: str = Field(
         description="Id of a sandbox: sb-<shard>-<edge>-<random>."
@@ -612,13 +625,14 @@ class SessionEndEvent(BaseModel):
     cursor: str = Field(description="Opaque place in a stream of events.")
     at_ms: int
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     principal: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     sandbox: str = Field(
         description="Id of a sandbox: sb-<shard>-<edge>-<random>."
@@ -648,10 +662,16 @@ class SessionSpec(BaseModel):
         populate_by_name=True,
     )
     shell: list[str] | None = None
-    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
-    env: dict[str, str] | None = None
+    cwd: str | None = Field(
+        default=None, description="An absolute path inside the sandbox, as /workspace."
+    )
+    env: dict[str, str] | None = Field(
+        default=None,
+        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
+    )
     user: str | None = Field(
-        default=None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
     )
     pty: PtySize | None = None
 
@@ -668,16 +688,18 @@ class Snapshot(BaseModel):
     )
     id: str = Field(description="Id of a snapshot.")
     name: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     sandbox: str = Field(
         description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     layers: list[SandboxLayer]
     memory: bool
@@ -695,7 +717,8 @@ class SnapshotCreate(BaseModel):
         populate_by_name=True,
     )
     name: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     memory: bool | None = Field(
         default=None, description="Memory and devices as well: virtual machines only."
@@ -824,9 +847,13 @@ class BranchCreate(BaseModel):
         populate_by_name=True,
     )
     count: int
-    labels: dict[str, str] | None = None
+    labels: dict[str, str] | None = Field(
+        default=None,
+        description="Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.",
+    )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     limits: SandboxLimits | None = None
     ttl: Ttl | None = None
@@ -867,10 +894,11 @@ class EdgeSandbox(BaseModel):
     ) = None
     revision: int
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     created_at_ms: int
 
@@ -977,10 +1005,16 @@ class ExecSpec(BaseModel):
     argv: list[str] | None = None
     shell: str | None = None
     session: str | None = Field(default=None, description="Id of a session.")
-    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
-    env: dict[str, str] | None = None
+    cwd: str | None = Field(
+        default=None, description="An absolute path inside the sandbox, as /workspace."
+    )
+    env: dict[str, str] | None = Field(
+        default=None,
+        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
+    )
     user: str | None = Field(
-        default=None, description="Name or number of a user inside the sandbox, or user:group."
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
     )
     stdin: bool | None = Field(
         default=None, description="Keep standard input open for bytes that come later."
@@ -1110,13 +1144,13 @@ class Key(BaseModel):
     )
     id: str = Field(description="Id of an API key; not its secret.")
     name: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     principal: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
     created_at_ms: int
@@ -1132,15 +1166,17 @@ class KeyCreate(BaseModel):
         populate_by_name=True,
     )
     name: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
     lifetime_ms: int | None = None
     principal: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     project: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
 
 
@@ -1261,7 +1297,7 @@ class Protection(BaseModel):
         populate_by_name=True,
     )
     name: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     state: Literal["enforced", "degraded", "absent"]
     detail: str | None = None
@@ -1275,19 +1311,30 @@ class SandboxCreate(BaseModel):
     )
     backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
     environment: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     layers: list[str] | None = None
     limits: SandboxLimits | None = None
     network: list[NetworkRule] | None = None
-    env: dict[str, str] | None = None
-    user: str | None = Field(
-        default=None, description="Name or number of a user inside the sandbox, or user:group."
+    env: dict[str, str] | None = Field(
+        default=None,
+        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
     )
-    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
-    labels: dict[str, str] | None = None
+    user: str | None = Field(
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
+    )
+    cwd: str | None = Field(
+        default=None, description="An absolute path inside the sandbox, as /workspace."
+    )
+    labels: dict[str, str] | None = Field(
+        default=None,
+        description="Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.",
+    )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     ttl: Ttl | None = None
     isolation: Literal["job", "project", "node"] | None = None
@@ -1328,19 +1375,30 @@ class SandboxSpec(BaseModel):
     )
     backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
     environment: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     layers: list[str] | None = None
     limits: SandboxLimits | None = None
     network: list[NetworkRule] | None = None
-    env: dict[str, str] | None = None
-    user: str | None = Field(
-        default=None, description="Name or number of a user inside the sandbox, or user:group."
+    env: dict[str, str] | None = Field(
+        default=None,
+        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
     )
-    cwd: str | None = Field(default=None, description="An absolute path inside the sandbox.")
-    labels: dict[str, str] | None = None
+    user: str | None = Field(
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
+    )
+    cwd: str | None = Field(
+        default=None, description="An absolute path inside the sandbox, as /workspace."
+    )
+    labels: dict[str, str] | None = Field(
+        default=None,
+        description="Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.",
+    )
     job: str | None = Field(
-        default=None, description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     ttl: Ttl | None = None
     isolation: Literal["job", "project", "node"] | None = None
@@ -1457,10 +1515,10 @@ class Sandbox(BaseModel):
     revision: int = Field(description="Grows with every change of this record.")
     edge: str = Field(description="Id of an edge.")
     project: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     principal: str = Field(
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen."
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     spec: SandboxSpec
     layers: list[SandboxLayer]
@@ -1474,7 +1532,7 @@ class Sandbox(BaseModel):
     protections: list[Protection]
     upper_driver: str | None = Field(
         default=None,
-        description="A stored name: a-z, 0-9, dot, underscore, hyphen.",
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
     network: SandboxNetwork | None = None
     usage: SandboxUsage | None = None

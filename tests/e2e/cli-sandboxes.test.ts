@@ -280,6 +280,7 @@ describe('environments and keys', () => {
     const { key, secret } = await dsec.json<{ key: { id: string }; secret: string }>(
       ...['key', 'create', 'viewer', '--scope', 'sandboxes:read', '--expires', '1h'],
     );
+    expect(secret).toMatch(/^dsec_/);
     const { url } = world.variables;
     const env = { DSEC_URL: String(url), DSEC_API_KEY: secret };
     const plain = (args: string[]) => startProgram([process.execPath, CLI, ...args], { env }).ended;

@@ -13,8 +13,8 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Resolves when standard output holds the text. */
-  said(text: string): Promise<void>;
+  /** Resolves when standard output holds the text, behind another one if that is given. */
+  said(text: string, behind?: string): Promise<void>;
 }
 
 export interface CliOptions {
@@ -70,8 +70,12 @@ export function startProgram(
   }));
   return {
     ...{ child, ended },
-    async said(wanted) {
-      while (!text('stdout').includes(wanted)) {
+    async said(wanted, behind = '') {
+      const isSaid = (all: string) => {
+        const at = all.indexOf(behind);
+        return at >= 0 && all.includes(wanted, at + behind.length);
+      };
+      while (!isSaid(text('stdout'))) {
         if (child.exitCode !== null) throw new Error(`ended without a word: ${text('stderr')}`);
         await Promise.race([once(child.stdout as never, 'data'), ended]);
       }

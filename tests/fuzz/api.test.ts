@@ -1,5 +1,6 @@
 /** The HTTP API by its own description: whatever is asked, an answer comes, and it is a typed one. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLayerStore } from '@dsec/layers';
@@ -43,6 +44,7 @@ beforeAll(async () => {
   const params = { sandboxId: String(ids[0]) };
   const body = { argv: ['cat'], stdin: true };
   const { exec } = await caller.call(ROUTES.startExec, { params, body });
+  await importEmptyLayer(String(LAYERS[0]));
   const env = { params: { name: 'env' }, body: { layers: LAYERS } };
   await caller.call(ROUTES.putEnvironment, env);
   known = {
@@ -54,6 +56,16 @@ afterAll(async () => {
   await fleet?.close();
   rmSync(directory, { recursive: true, force: true });
 });
+
+async function importEmptyLayer(ref: string): Promise<void> {
+  const archive = join(directory, 'empty.tar');
+  execFileSync('tar', ['-cf', archive, '--files-from', '/dev/null']);
+  const body = readFileSync(archive);
+  const query = { format: 'tar' as const, ref };
+  for await (const told of await caller.call(ROUTES.importLayer, { query, body })) {
+    if (told.error !== undefined) throw new Error(told.error.message);
+  }
+}
 
 async function ask({ method, target, headers, body }: FuzzRequest): Promise<void> {
   const leaving = new AbortController();

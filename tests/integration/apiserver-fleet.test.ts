@@ -189,20 +189,34 @@ test('what no edge or store can do says so', async () => {
   await expect(mine.call(ROUTES.listLayers, {})).rejects.toEqual(refused('unsupported'));
 });
 
-test('a key that is revoked ends the streams that it has opened, and no others', async () => {
-  const body = { name: 'follower', scopes: ['sandboxes:read' as const] };
-  const { key, secret } = await mine.call(ROUTES.createKey, { body });
-  const authorization = `Bearer ${secret}`;
-  const stays = await mine.fetch('/v1/events');
-  const events = await mine.fetch('/v1/events', { headers: { authorization } });
-  await mine.call(ROUTES.revokeKey, { params: { keyId: key.id } });
-  const read = async ({ body: stream }: Response) => {
-    for await (const chunk of stream as AsyncIterable<Uint8Array>) void chunk;
-    return 'ended';
-  };
-  expect(await read(events).catch(() => 'ended')).toBe('ended');
-  const open = read(stays).catch(() => 'ended');
-  const later = new Promise((resolve) => setTimeout(() => resolve('open'), 500));
-  expect(await Promise.race([open, later])).toBe('open');
-  await stays.body?.cancel().catch(() => undefined);
-});
+const endOf = async ({ body }: Response) => {
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) void chunk;
+  } catch {
+    // Cut off.
+  }
+  return 'ended';
+};
+
+test.each([
+  ['revoked', {}],
+  ['expired', { lifetimeMs: 1500 }],
+] as const)(
+  'a key that is %s ends the streams that it has opened, and no others',
+  async (how, more) => {
+    const body = { name: how, scopes: ['sandboxes:read' as const], ...more };
+    const { key, secret } = await mine.call(ROUTES.createKey, { body });
+    const headers = { authorization: `Bearer ${secret}` };
+    const stays = await mine.fetch('/v1/events');
+    const events = await mine.fetch('/v1/events', { headers });
+    expect([stays.status, events.status]).toEqual([200, 200]);
+    if (how === 'revoked') await mine.call(ROUTES.revokeKey, { params: { keyId: key.id } });
+    expect(await endOf(events)).toBe('ended');
+    for (const target of ['/v1/events', '/v1/sandboxes', '/v1/keys']) {
+      expect((await mine.fetch(target, { headers })).status).toBe(401);
+    }
+    const later = new Promise((resolve) => setTimeout(() => resolve('open'), 500));
+    expect(await Promise.race([endOf(stays), later])).toBe('open');
+    await stays.body?.cancel().catch(() => undefined);
+  },
+);

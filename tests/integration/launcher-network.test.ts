@@ -35,7 +35,7 @@ const dotted = (address: number) =>
 const hostEnd = (address: number) => `v${address.toString(16).padStart(8, '0')}`;
 const gateway = dotted(GATEWAY);
 
-describe.runIf(canMount)('links of sandboxes (need root)', () => {
+describe.runIf(canMount)('links of sandboxes (needs root)', () => {
   let world: LauncherWorld;
   let base: TestLayer;
   let launcher: RunningLauncher;

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import socket
@@ -10,6 +11,7 @@ import sys
 import threading
 
 MPTCP, FASTOPEN = 262, 0x20000000
+TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
 WAIT_SECONDS = 1.0
 
 
@@ -88,6 +90,15 @@ def bound(family, address, options=()):
             return "bound"
 
     return attempt(work)
+
+
+def open_tap(name):
+    """A device whose other end is this process, as a virtual machine has one. Gives its index."""
+    device = os.open("/dev/net/tun", os.O_RDWR)
+    request = struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI)
+    fcntl.ioctl(device, TUNSETIFF, request)
+    kept[name] = device
+    return socket.if_nametoindex(name)
 
 
 def inject(device, frame):

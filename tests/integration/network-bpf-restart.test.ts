@@ -1,6 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { type CompiledNetwork, openPacketFilter, removeFilters } from '@dsec/network';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scratchDirectory } from './linux-support.ts';
@@ -22,6 +24,32 @@ import {
 
 const scratch = scratchDirectory();
 const missing = missingForBpfWorld();
+const ROUNDS = process.env.DSEC_TEST_LONG === '1' ? 100 : 8;
+
+/** An edge that does nothing but change: it opens the filter, then adds, rules and removes for ever. */
+const EDGE = `
+  import { openPacketFilter } from '@dsec/network';
+  const { sandboxes, ...options } = JSON.parse(process.env.OPTIONS);
+  console.log('begins');
+  const filter = openPacketFilter({ ...options, namespaceFd: 3 });
+  for (let version = 1; ; version += 1) {
+    for (const { cgroupId, ...sandbox } of sandboxes) {
+      filter.addSandbox({ ...sandbox, cgroupId: BigInt(cgroupId) });
+      const addresses = [{ prefix: '198.51.100.0/24', ports: [[version % 60000, 65535]] }];
+      filter.setRules(sandbox.slot, { version, addresses, names: [] });
+    }
+    filter.removeUnclaimed();
+    for (const { slot } of sandboxes) filter.removeSandbox(slot);
+  }`;
+
+const edgeOptions = ({ sandboxes, bpfDirectory, cgroup }: BpfWorld) => ({
+  ...filterOptions(bpfDirectory, cgroup),
+  sandboxes: sandboxes.map((sandbox) => {
+    const { cgroupId, ...rest } = filtered(sandbox);
+    return { ...rest, cgroupId: String(cgroupId) };
+  }),
+});
+
 if (missing !== undefined) console.log(`packet filter not tested: ${missing}`);
 
 describe.skipIf(missing !== undefined)(
@@ -85,6 +113,28 @@ describe.skipIf(missing !== undefined)(
         expect(await tcpOf(one, 443)).toBe('EPERM');
         filter.setRules(one.slot, opening(1, [443]));
         expect(await tcpOf(one, 443)).toBe('answer');
+      });
+
+      test('killed at any moment, the next one begins where it can', async () => {
+        removeFilters(world.bpfDirectory);
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const edge = spawn(process.execPath, ['--input-type=module', '-e', EDGE], {
+            cwd: join(import.meta.dirname, '../../packages/network'),
+            env: { ...process.env, OPTIONS: JSON.stringify(edgeOptions(world)) },
+            stdio: ['ignore', 'pipe', 'inherit', world.namespaceFd],
+          });
+          await once(edge.stdout as Readable, 'data');
+          await new Promise((resolve) => setTimeout(resolve, (round * 37) % 120));
+          edge.kill('SIGKILL');
+          await once(edge, 'exit');
+        }
+        const filter = world.reopen();
+        filter.addSandbox(filtered(one));
+        filter.setRules(one.slot, opening(100_000, [443]));
+        filter.removeUnclaimed();
+        expect(await tcpOf(one, 443)).toBe('answer');
+        expect(await tcpOf(one, 8443)).toBe('EPERM');
+        expect(await tcpOf(two, 443)).toBe('EPERM');
       });
 
       test('of another build takes over without a gap, and leaves nothing of the old one', async () => {

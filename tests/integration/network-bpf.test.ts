@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scratchDirectory } from './linux-support.ts';
 import {
   type BpfWorld,
+  configure,
   createBpfWorld,
   filtered,
   GATEWAY,
@@ -272,6 +273,32 @@ describe.skipIf(missing !== undefined)(
         await wide.run(`inject('eth0', ${v4(wide, control.address, 7000)(`b'near'`)}[0])`);
         await new Promise((resolve) => setTimeout(resolve, 100));
         expect(await control.run(`['far' in received, 'near' in received]`)).toEqual([true, false]);
+      });
+
+      test('what a virtual machine writes to its tap is judged alike', async () => {
+        const address = '100.96.0.40';
+        const index = Number(await world.router.run(`open_tap('vm0')`));
+        const device = narrow.gatewayMac;
+        configure(world.router.pid, [
+          `link set vm0 address ${device} up`,
+          `route add ${address}/32 dev vm0`,
+        ]);
+        const write = async (text: string, port: number, source = address) => {
+          const head = `ethernet('${device}', '02:00:00:00:02:00', 0x800)`;
+          const packet = `udp4('${source}', '${OUTSIDE}', ${port}, b'${text}')`;
+          await world.router.run(`os.write(kept['vm0'], ${head} + ${packet})`);
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          return await world.outside.run(`'${text}' in received`);
+        };
+        expect(await write('nobody judges', 443, '100.96.0.41')).toBe(true);
+        const place = { index, address };
+        world.filter.addSandbox({ slot: 40, generation: 1, cgroupId: 40n, device: place });
+        const rules = [{ prefix: `${OUTSIDE}/32`, ports: [[5353, 5353] as const] }];
+        world.filter.setRules(40, { version: 1, addresses: rules, names: [] });
+        expect(await write('by a rule', 5353)).toBe(true);
+        expect(await write('by none', 443)).toBe(false);
+        expect(await write('as another', 5353, '100.96.0.41')).toBe(false);
+        world.filter.removeSandbox(40);
       });
 
       test('nobody connects into a sandbox', async () => {

@@ -1,7 +1,14 @@
 /** Mounts that the policy compiler makes, as the launcher makes them and the host sees them. */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
-import { BARE_FACTS, compileMounts, parsePolicy, resolvePolicy, type Verb } from '@dsec/policy';
+import {
+  BARE_FACTS,
+  compileMounts,
+  compilePolicy,
+  parsePolicy,
+  resolvePolicy,
+  type Verb,
+} from '@dsec/policy';
 import { asDsecError } from '@dsec/std';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
@@ -106,6 +113,15 @@ describe.runIf(canMount)('mounts of a policy in a sandbox (needs root)', () => {
       expect(readdirSync(`/proc/${pid}/root/etc/ld.so.preload`)).toEqual([]);
       expect(() => rmSync(`/proc/${pid}/root/b/f`)).toThrow(/EROFS/);
       expect(readFileSync(`/proc/${pid}/root/b/f`, 'utf8')).toBe('hi');
+    });
+  });
+
+  it('a device that is taken away is a file without use', async () => {
+    const devices = ['null', 'zero', 'random', 'urandom', 'tty', 'ptmx', 'pts'];
+    const policy = resolvePolicy(parsePolicy({ version: 1, devices }));
+    await inSandbox(compilePolicy(policy, BARE_FACTS).mounts, (pid) => {
+      expect(statSync(`/proc/${pid}/root/dev/full`).isCharacterDevice()).toBe(false);
+      expect(statSync(`/proc/${pid}/root/dev/zero`).isCharacterDevice()).toBe(true);
     });
   });
 

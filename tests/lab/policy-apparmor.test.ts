@@ -118,6 +118,20 @@ it('what may not be changed can be read and run, and exceptions changed', () => 
   expect(does('echo x >usr/local/mine && mkdir usr/local/more && rmdir usr/local/more')).toBe(true);
 });
 
+it('root has the capabilities and sockets of the policy and no others', () => {
+  const root = newDirectory();
+  plant(root, ['/mine']);
+  const policy = resolvePolicy(
+    parsePolicy({ version: 1, capabilities: ['kill'], sockets: [{ family: 'unix' }] }),
+  );
+  const name = load(policy);
+  const attempts = ['chown 1 "$1/mine"', '/lab/busybox nc -l -p 7 & sleep 1; kill $!'];
+  for (const attempt of attempts) {
+    expect(confined(name, attempt, root).code, attempt).not.toBe(0);
+    expect(shell(attempt, root).code, attempt).toBe(0);
+  }
+});
+
 const NAMES = ['a', 'b', 'ab'];
 const FILES = NAMES.flatMap((one) => NAMES.map((two) => `/${one}/${two}/f`));
 /** Of each file: whether it can be read, and opened to write. */

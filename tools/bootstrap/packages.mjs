@@ -50,6 +50,12 @@ export const PACKAGES = [
     why: 'private mount namespaces for tests',
   },
   { name: 'python3-venv', need: 'build', why: 'environment of the Python SDK' },
+  {
+    name: 'iproute2',
+    need: 'test',
+    command: 'ip',
+    why: 'networks in namespaces, for the packet filter',
+  },
   { name: 'clang', need: 'test', command: 'clang', why: 'libFuzzer and sanitizers for native/' },
   { name: 'libclang-rt-dev', need: 'test', why: 'runtimes of libFuzzer, ASan and UBSan' },
   {

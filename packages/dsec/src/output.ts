@@ -2,6 +2,7 @@ import {
   type DsecError,
   escapeForTerminal,
   formatBytes,
+  SECOND_MS,
   systemClock,
   toErrorBody,
 } from '@dsec/std';
@@ -67,6 +68,19 @@ export function printError(error: DsecError, json: boolean, hint = error.remedy)
 /** One line for people on stderr about something that did not stop the command. */
 export function printWarning(text: string): void {
   process.stderr.write(`dsec: ${escapeForTerminal(text)}\n`);
+}
+
+/** Longer than anything takes that does not wait for something. */
+const PATIENT_MS = 2 * SECOND_MS;
+
+/** Says on standard error what takes so long, once, if it does. */
+export async function sayIfSlow<T>(work: Promise<T>, text: string): Promise<T> {
+  const timer = setTimeout(() => printWarning(text), PATIENT_MS);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 export interface ByteProgress {

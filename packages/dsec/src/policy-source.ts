@@ -25,4 +25,5 @@ export function readPolicy(source: string): PolicyDocument {
 export const factsOfHost = (): PolicyFacts => ({
   ...probeSecurity(),
   hasSessionCapabilities: false,
+  hasToolMount: false,
 });

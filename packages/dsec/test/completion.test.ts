@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { OPERATION_CLASSES } from '@dsec/protocol';
 import { describe, expect, it } from 'vitest';
 import { completionFor } from '../src/command-line/completion.ts';
 import { COMMANDS } from '../src/command-line/rows.ts';
+import { OPERATION_CLASS_WORDS } from '../src/command-line/words.ts';
 
 /** What bash would offer after these words, the last of which is being typed. */
 function offered(...words: readonly string[]): string[] {
@@ -22,6 +24,9 @@ describe('completionFor', () => {
     expect(offered('dsec', 'layer', 've')).toEqual(['verify']);
     expect(offered('dsec', 'run', '--key')).toEqual([]);
     expect(offered('dsec', 'run', '--mem')).toEqual(['--memory']);
+    expect(offered('dsec', 'key', 'create', '--scope', 'la')).toContain('layers:read');
+    expect(OPERATION_CLASS_WORDS).toEqual([...OPERATION_CLASSES]);
+    expect(offered('dsec', 'completion', 'f')).toEqual(['fish']);
     expect(offered('dsec', 'up', '--backend', 's')).toEqual(['sim']);
     expect(offered('dsec', 'layer', 'import', '--type', '')).toContain('docker-archive');
   });

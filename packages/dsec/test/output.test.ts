@@ -1,6 +1,12 @@
 import { DsecError } from '@dsec/std';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createByteProgress, printError, printJson, renderTable } from '../src/output.ts';
+import {
+  createByteProgress,
+  printError,
+  printJson,
+  renderTable,
+  sayIfSlow,
+} from '../src/output.ts';
 
 describe('renderTable', () => {
   it('aligns columns under their heading', () => {
@@ -58,6 +64,21 @@ describe('what is written', () => {
     expect(JSON.parse(written.stdout)).toEqual({
       error: expect.objectContaining({ code: 'too-large', message: 'big', details: { max: 3 } }),
     });
+  });
+
+  it('says once what takes long, and nothing of what does not', async () => {
+    vi.useFakeTimers();
+    try {
+      await sayIfSlow(Promise.resolve(), 'slow');
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(written.stderr).toBe('');
+      const slow = sayIfSlow(new Promise((resolve) => setTimeout(resolve, 30_000)), 'slow');
+      await vi.advanceTimersByTimeAsync(30_000);
+      await slow;
+      expect(written).toEqual({ stdout: '', stderr: 'dsec: slow\n' });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('keeps progress bars out of logs: standard error of a test is no terminal', () => {

@@ -69,7 +69,7 @@ function map(mapFd: number, length: number, protection: number, offset: number):
 }
 
 /** AT_PAGESZ of the auxiliary vector: aarch64 has three sizes, and the ring's layout follows it. */
-function pageBytes(): number {
+export function pageBytes(): number {
   const [AT_PAGESZ, ENTRY_BYTES] = [6n, 16];
   const vector = readFileSync('/proc/self/auxv');
   for (let at = 0; at + ENTRY_BYTES <= vector.length; at += ENTRY_BYTES) {

@@ -40,6 +40,9 @@ test('a tunnel goes where it says, from any port, and not inside something that 
     path: '',
     isTunnel: true,
   });
+  const bare = { ...tunnel, httpVersion: '1.0', rawHeaders: [] };
+  expect(requestTarget(bare, { port: 80 })).toMatchObject({ name, port: 443, isTunnel: true });
+  expect(codeOf({ ...bare, target: '127.0.0.1:443' })).toBe('protocol');
   expect(codeOf(tunnel, { port: 443, boundName: name })).toBe('protocol');
   expect(codeOf({ ...tunnel, target: 'open.example.com' })).toBe('protocol');
   expect(codeOf({ ...tunnel, target: 'open.example.com:0' })).toBe('protocol');

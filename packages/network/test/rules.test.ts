@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -11,8 +11,9 @@ import {
   normalizeName,
   normalizePattern,
   normalizeWireName,
-  type OperatorNetwork,
+  OperatorNetwork,
   parsePrefix,
+  type Service,
   subtract,
 } from '@dsec/network';
 import { check, NetworkRule } from '@dsec/protocol';
@@ -104,10 +105,10 @@ describe('address ranges', () => {
     const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
     const sparse = fc.tuple(value, fc.nat(0xff)).map(([v, mask]) => {
       const groups = Array.from({ length: 8 }, (_, i) => ((mask >> i) & 1 ? 0xffffn : 0n));
-      return v & groups.reduce((all, group) => (all << 16n) | group, 0n);
+      return v & groups.reduce<bigint>((all, group) => (all << 16n) | group, 0n);
     });
     fc.assert(
-      fc.property(fc.oneof(value, sparse), (v) => {
+      fc.property(fc.oneof<fc.Arbitrary<bigint>[]>(value, sparse), (v) => {
         const prefix = { family: 6 as const, value: v, length: 128 };
         expect(parsePrefix(formatPrefix(prefix), 'x')).toEqual(prefix);
       }),
@@ -267,6 +268,50 @@ describe('compiling', () => {
   });
 });
 
+describe('what an operator maps', () => {
+  const compileService = (service: Service, ports?: number[]) =>
+    compile([{ kind: 'service', target: 'x', ...(ports ? { ports } : {}) }], {
+      services: { x: service },
+    });
+  const api = { names: ['api.example.com'] };
+
+  test.each<[string, Service]>([
+    [
+      'invalid-argument',
+      { ...api, mirror: { names: ['m.example.com'], addresses: ['m.example.com'] } },
+    ],
+    ['invalid-argument', { ...api, inject: { header: 'host', secret: 's' } }],
+    ['invalid-argument', { ...api, inject: { header: 'transfer-encoding', secret: 's' } }],
+    ['invalid-argument', { names: ['*.com'] }],
+    ['unsupported', { ...api, dedicated: true, inject: { header: 'x-key', secret: 's' } }],
+    ['unsupported', { ...api, dedicated: true, terminate: true }],
+  ])('%s for %j', (code, service) => {
+    expect(codeOf(() => compileService(service))).toBe(code);
+  });
+
+  test('an empty list of ports opens no others', () => {
+    expect(compileService(api, []).names[0]?.ports).toEqual([[443, 443]]);
+    const [rule] = compile([{ kind: 'domain', target: 'a.example.com', ports: [] }]).names;
+    expect(rule?.ports.flat()).toEqual([80, 80, 443, 443]);
+  });
+
+  test('TLS of a name ends at the proxy, by whatever rule it is opened', () => {
+    const operator = {
+      terminated: ['*.cdn.example.com'],
+      services: { x: { names: ['b.cdn.example.com'] } },
+    };
+    const { names } = compile(
+      [
+        { kind: 'domain', target: 'a.cdn.example.com' },
+        { kind: 'domain', target: 'cdn.example.com' },
+        { kind: 'service', target: 'x' },
+      ],
+      operator,
+    );
+    expect(names.map((rule) => rule.isTerminated)).toEqual([true, undefined, true]);
+  });
+});
+
 describe('matching', () => {
   test('the most specific rule decides; what is denied stays denied', () => {
     const network = compile(
@@ -304,6 +349,17 @@ describe('matching', () => {
     expect(findNameRule(network, 'pypi.org', 443)?.asOf).toBeDefined();
     expect(findNameRule(network, 'pypi.org', 80)).toBeUndefined();
   });
+});
+
+test('the example of the guide is a map, and all of it compiles', () => {
+  const guide = readFileSync(new URL('../../../docs/guides/network.md', import.meta.url), 'utf8');
+  const [, example = ''] = /```json\n([\s\S]*?)```/.exec(guide) ?? [];
+  const operator = check(OperatorNetwork, JSON.parse(example), 'example');
+  const rules = Object.keys(operator.services ?? {}).map((target) => ({
+    kind: 'service' as const,
+    target,
+  }));
+  expect(compile(rules, operator).names).toHaveLength(3);
 });
 
 describe('the operator’s map in a file', () => {

@@ -79,13 +79,21 @@ export function compileLandlock(
 ): Compiled<LandlockRuleset | undefined> {
   const isThere = facts.landlockAbi >= ABI_MIN;
   const grants = new Map(VERBS.map((verb) => [verb, grantsOf(verb, policy.files, isThere)]));
-  const judged = judgeFileRules('landlock', policy.files, (rule, verb) => {
-    if (facts.landlockAbi === 0) return 'this node has no Landlock';
-    if (!isThere) return `Landlock of version ${facts.landlockAbi}; it takes ${ABI_MIN}`;
-    return reasonAgainst(rule, grants.get(verb));
-  });
+  const judged = judgeFileRules(
+    'landlock',
+    policy.files,
+    (rule, verb) => {
+      if (facts.landlockAbi === 0) return 'this node has no Landlock';
+      if (!isThere) return `Landlock of version ${facts.landlockAbi}; it takes ${ABI_MIN}`;
+      return reasonAgainst(rule, grants.get(verb));
+    },
+    noteOn,
+  );
   return { output: rulesetOf(grants), ...judged };
 }
+
+const noteOn = ({ denied }: FileRule) =>
+  denied.has('exec') ? 'exec is refused; a loader that may run can still map the file' : undefined;
 
 function grantsOf(verb: Verb, files: readonly FileRule[], isThere: boolean): Grants {
   const isDeniedAtRoot = decidingRule(files, '/')?.denied.has(verb) === true;

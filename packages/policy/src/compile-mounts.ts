@@ -3,7 +3,7 @@ import { type Compiled, judgeFileRules, type PathKind, type PolicyFacts } from '
 import { VERBS, type Verb } from './document.ts';
 import { exceptionsTo } from './exceptions.ts';
 import { namesOf } from './glob.ts';
-import { PLATFORM_DENIES, PLATFORM_MOUNTS } from './platform.ts';
+import { PLATFORM_DENIES, PLATFORM_MOUNTS, TOOL_MOUNT } from './platform.ts';
 import type { FileRule, Policy } from './policy.ts';
 
 /** A spawn has 128 mounts, of which the platform needs about half. */
@@ -26,14 +26,11 @@ export function compileMounts(
   facts: PolicyFacts,
 ): Compiled<readonly MountFields[]> {
   const kindOf = facts.kindOf ?? (() => 'unknown' as const);
-  const placed: PlacedMount[] = Object.entries(PLATFORM_DENIES).map(([path, denies]) => ({
-    names: namesOf(path),
-    denies: new Set<Verb>(denies),
-  }));
+  const placed = platformMounts(facts);
   const obstacles = new Map<FileRule, string>();
   for (const rule of outermostFirst(policy.files)) {
     const wanted = wantedBy(rule, policy.files);
-    const why = wanted.size === 0 ? reasonAgainst(rule) : obstacleOf(rule, wanted, placed, kindOf);
+    const why = wanted.size === 0 ? reasonAgainst(rule) : obstacleOf(rule, wanted, placed, facts);
     if (why !== undefined) obstacles.set(rule, why);
     else placed.push(...placementOf(rule, wanted, placed, kindOf));
   }
@@ -53,6 +50,13 @@ export function compileMounts(
         : undefined,
   );
   return { output: placed.flatMap(({ fields }) => fields ?? []), ...judged };
+}
+
+/** What is mounted before the policy is looked at, where it denies something. */
+function platformMounts({ hasToolMount }: PolicyFacts): PlacedMount[] {
+  const rows: [string, readonly Verb[]][] = Object.entries(PLATFORM_DENIES);
+  if (hasToolMount) rows.push([TOOL_MOUNT, ['write']]);
+  return rows.map(([path, denies]) => ({ names: namesOf(path), denies: new Set(denies) }));
 }
 
 const NOTE_ABSENT = 'nothing is there: it becomes an empty directory';
@@ -93,11 +97,12 @@ function obstacleOf(
   rule: FileRule,
   wanted: ReadonlySet<Verb>,
   placed: readonly PlacedMount[],
-  kindOf: (path: string) => PathKind,
+  { kindOf = () => 'unknown', hasToolMount }: PolicyFacts,
 ): string | undefined {
   const { literal } = rule.glob;
   if (isCoveredBy(literal, wanted, placed)) return undefined;
-  if (PLATFORM_MOUNTS.some((path) => isPrefix(literal, namesOf(path)))) return REASONS.platform;
+  const taken = [...PLATFORM_MOUNTS, ...(hasToolMount ? [TOOL_MOUNT] : [])];
+  if (taken.some((path) => isPrefix(literal, namesOf(path)))) return REASONS.platform;
   if (hasLink(literal, kindOf)) return REASONS.link;
   const made = placed.filter(({ fields }) => fields !== undefined);
   if (made.length >= POLICY_MOUNTS_MAX) return REASONS.many;

@@ -16,6 +16,8 @@ export interface PolicyFacts {
   readonly network: 'bpf' | 'nftables' | 'none';
   /** aether takes capabilities from sessions as it is told, beyond those that it always takes. */
   readonly hasSessionCapabilities: boolean;
+  /** The platform's tools are mounted at `/.dsec`. */
+  readonly hasToolMount: boolean;
   /** Names that the filter of system calls knows; absent: all are taken as known. */
   readonly systemCalls?: ReadonlySet<string>;
   /** What the image has at a path, without following links; absent: `unknown`. */
@@ -31,6 +33,7 @@ export const BARE_FACTS: PolicyFacts = {
   deviceRules: 'none',
   network: 'none',
   hasSessionCapabilities: false,
+  hasToolMount: false,
 };
 
 /** A rule, as reports name it. */

@@ -48,12 +48,14 @@ export const DEVICE_NAMES = Object.keys(DEVICES) as [Device, ...Device[]];
 
 /** What the platform mounts in every sandbox: nothing may cover a tree that holds one of them. */
 export const PLATFORM_MOUNTS = [
-  ...['/proc', '/dev', '/dev/pts', '/dev/shm', '/dev/mqueue', '/sys', '/.dsec'],
+  ...['/proc', '/dev', '/dev/pts', '/dev/shm', '/dev/mqueue', '/sys'],
 ] as const;
+
+/** Where the tools of the platform are mounted, read-only, in sandboxes that have them. */
+export const TOOL_MOUNT = '/.dsec';
 
 /** What these mounts deny by themselves. */
 export const PLATFORM_DENIES = {
-  '/.dsec': ['write'],
   '/dev': ['exec'],
   '/proc': ['exec'],
   '/sys': ['write', 'exec'],

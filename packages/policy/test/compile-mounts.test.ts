@@ -96,9 +96,11 @@ describe('mounts of a policy', () => {
   });
 
   it('the tools of the platform are read-only already', () => {
-    const { output, enforced } = mountsOf([['/.dsec', 'read', 'exec']]);
+    const policy = policyOf(['/.dsec', 'read', 'exec']);
+    const { output, enforced } = compileMounts(policy, { ...BARE_FACTS, hasToolMount: true });
     expect(output).toEqual([]);
     expect(enforced[0]).toMatchObject({ verbs: ['write'], by: 'mounts' });
+    expect(shown(compileMounts(policy, BARE_FACTS).output)).toEqual(['readonly /.dsec']);
   });
 
   it('are bounded, and the rest is told', () => {

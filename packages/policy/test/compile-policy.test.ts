@@ -15,6 +15,7 @@ const FULL: PolicyFacts = {
   deviceRules: 'bpf',
   network: 'bpf',
   hasSessionCapabilities: true,
+  hasToolMount: true,
 };
 const hide = (path: string) => ({ path, access: ['hide'] });
 

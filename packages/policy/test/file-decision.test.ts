@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   BARE_FACTS,
   explainPolicy,
+  type FileRule,
   isFileAllowed,
   mayOverride,
   namedDepths,
@@ -72,6 +73,12 @@ describe('which rule decides', () => {
   });
 });
 
+const RULE: Omit<FileRule, 'glob' | 'order'> = {
+  denied: new Set(),
+  isHidden: false,
+  source: { origin: 'policy', field: 'files.0' },
+};
+
 describe('whether one rule may decide inside another', () => {
   it.each([
     ['/a/b', '/a', true],
@@ -96,7 +103,8 @@ describe('whether one rule may decide inside another', () => {
         const names = namesOf(path);
         const [depthA, depthB] = [a, b].map((glob) => namedDepths(glob, names).at(-1));
         if (depthA === undefined || depthB === undefined) return;
-        const [ruleA, ruleB] = [a, b].map((glob, order) => ({ glob, order: 1 - order })) as never;
+        const [ruleA, ruleB] = [a, b].map((glob, index) => ({ ...RULE, glob, order: 1 - index }));
+        if (ruleA === undefined || ruleB === undefined) return;
         const decides = depthA > depthB || (depthA === depthB && wins(ruleA, ruleB));
         if (decides) expect(mayOverride(a, b), `${over} in ${under} at ${path}`).toBe(true);
       },

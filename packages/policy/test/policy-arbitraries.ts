@@ -67,8 +67,20 @@ export const literalPolicyArbitrary = filesOf(literalArbitrary).map((files) =>
   asPolicy(files as PolicyDocument['files']),
 );
 
+/** A policy, and the same with another overlay: most of such switches are small. */
+export const switchArbitrary = fc
+  .tuple(filesOf(patternArbitrary), filesOf(patternArbitrary), fc.boolean())
+  .map(([files, more, isBack]): readonly [Policy, Policy] => {
+    const stages = { grade: { files: more.slice(0, 2) } };
+    const document = parsePolicy({ version: 1, files, stages });
+    const [base, grade] = [resolvePolicy(document), resolvePolicy(document, { stage: 'grade' })];
+    return isBack ? [grade, base] : [base, grade];
+  });
+
 /** The pattern as a regular expression: fine for patterns that a test makes. */
 export function regexOf(text: string): RegExp {
+  const known = regexes.get(text);
+  if (known !== undefined) return known;
   const parts = text === '/' ? [] : text.slice(1).split('/');
   const source = parts
     .map((part) => {
@@ -77,8 +89,11 @@ export function regexOf(text: string): RegExp {
       return `/${escaped.replaceAll('*', '[^/]*').replaceAll('?', '[^/]')}`;
     })
     .join('');
-  return new RegExp(`^${source}$`);
+  const made = new RegExp(`^${source}$`);
+  regexes.set(text, made);
+  return made;
 }
+const regexes = new Map<string, RegExp>();
 
 /** From the root down: at each path that some rule names, the best of those decides; `hide` for good. */
 export function naiveIsAllowed(policy: Policy, path: string, verb: Verb): boolean {

@@ -27,9 +27,15 @@ export const listOfMax = <T extends TSchema>(item: T, itemsMax: number, itemsMin
   Type.Array(item, { maxItems: itemsMax, ...(itemsMin === 0 ? {} : { minItems: itemsMin }) });
 
 /** Any names of one form with values of one schema, at most `propertiesMax`. The pattern bounds the names. */
-export const mapOf = <T extends TSchema>(namePattern: string, value: T, propertiesMax: number) =>
+export const mapOf = <T extends TSchema>(
+  namePattern: string,
+  value: T,
+  propertiesMax: number,
+  description?: string,
+) =>
   Type.Record(Type.String({ pattern: namePattern }), value, {
     additionalProperties: false,
+    ...(description === undefined ? {} : { description }),
     maxProperties: propertiesMax,
   });
 
@@ -47,13 +53,25 @@ export const sessionId = text('se-[a-z2-7]{16}', 19, 'Id of a session.');
 export const snapshotId = text('sn-[a-z2-7]{16}', 19, 'Id of a snapshot.');
 export const keyId = text('ke-[a-z2-7]{16}', 19, 'Id of an API key; not its secret.');
 export const digest = text('sha256:[0-9a-f]{64}', 71, 'sha256: and 64 hex digits.');
-export const name = text(NAME, 128, 'A stored name: a-z, 0-9, dot, underscore, hyphen.');
+export const name = text(
+  NAME,
+  128,
+  'A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.',
+);
 export const projectId = name;
 export const principalId = name;
 export const jobId = name;
 /** Of the caller, for a safe repetition of a request. */
-export const idempotencyKey = text('[A-Za-z0-9._:-]{1,128}', 128, 'Idempotency key.');
-export const labelValue = text(LABEL_VALUE, 128, 'Value of a label.');
+export const idempotencyKey = text(
+  '[A-Za-z0-9._:-]{1,128}',
+  128,
+  'Idempotency key: A-Z, a-z, 0-9, dot, underscore, colon, hyphen.',
+);
+export const labelValue = text(
+  LABEL_VALUE,
+  128,
+  'Value of a label: A-Z, a-z, 0-9 and . _ / : @ + -, as team/blue.',
+);
 export const cursor = text('[A-Za-z0-9_-]{1,512}', 512, 'Opaque place in a listing or stream.');
 /** One that holds a place in the stream of every edge of a fleet. */
 export const eventCursor = text(

@@ -1,4 +1,4 @@
-import { check, isValid } from '@dsec/protocol';
+import { check, isValid, ROUTES } from '@dsec/protocol';
 import Type from 'typebox';
 import { expect, test } from 'vitest';
 
@@ -35,4 +35,18 @@ test.each([
   [{ a: { b: 1 }, d: 'z' }, 'body: d must be x or y'],
 ])('%j', (value, message) => {
   expect(() => check(Schema, value, 'body')).toThrow(message);
+});
+
+test.each([
+  [{ layers: ['base/x:1'] }, /layers\.0 is malformed.* as base\/python:3\.11\.0/],
+  [{ environment: 'No Such' }, /environment is malformed.* as my-project/],
+  [{ environment: 'x', labels: { Team: 'a' } }, /labels\.Team is malformed.* as team/],
+  [{ environment: 'x', labels: { team: 'a b' } }, /labels\.team is malformed.* as team\/blue/],
+  [{ environment: 'x', env: { '1A': '' } }, /env\.1A is malformed.* as PATH/],
+  [{ environment: 'x', user: 'a b' }, /user is malformed.* as root/],
+  [{ environment: 'x', cwd: 'here' }, /cwd is malformed.* as \/workspace/],
+])('the form of %j is said in words', (value, message) => {
+  const asked = () => check(ROUTES.createSandbox.body.schema, value, 'body');
+  expect(asked).toThrow(message);
+  expect(asked).not.toThrow(/[[\]^$]{2}|pattern/);
 });

@@ -40,6 +40,17 @@ export const REMEDIES = {
     'storage-full': 'Remove something in the sandbox, or create one with a larger disk limit.',
     unsupported: 'That cannot be done across two file systems, or to this kind of file.',
   },
+  host: {
+    'permission-denied':
+      'Ask for localhost or 127.0.0.1, or allow the name: `dsec apiserver --allow-host NAME`.',
+  },
+  origin: {
+    'permission-denied':
+      'Call from a program, which sends no Origin; pages in a browser are not let in.',
+  },
+  'content-type': {
+    'invalid-argument': 'Send the header Content-Type: application/json, and JSON as the body.',
+  },
   layer: {
     'not-found': 'Import the layer first, or choose one that `dsec layer ls` lists.',
   },

@@ -43,7 +43,7 @@ export function createCallLifetimes(): CallLifetimes {
       const answers = new Map<string, DsecError | undefined>();
       for (const [controller, facts] of [...calls]) {
         const { reply, operationClass } = facts.route;
-        if (!isFollower(reply.kind) && reply.kind !== 'bytes') continue;
+        if (!GOES_ON.has(reply.kind)) continue;
         const right = `${operationClass} ${facts.headers.authorization}`;
         if (!answers.has(right)) answers.set(right, await refusalOf(authorize(facts)));
         const refusal = answers.get(right);
@@ -65,6 +65,14 @@ async function refusalOf(asked: Promise<unknown>): Promise<DsecError | undefined
   }
   return undefined;
 }
+
+/** Replies that may take as long as they like. */
+const GOES_ON: ReadonlySet<Route['reply']['kind']> = new Set([
+  'events',
+  'socket',
+  'bytes',
+  'lines',
+]);
 
 function isFollower(kind: Route['reply']['kind']): boolean {
   return kind === 'events' || kind === 'socket';

@@ -31,6 +31,13 @@ function translate(thrown: unknown): DsecError {
     statusCode?: unknown;
     message?: unknown;
   };
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new DsecError(
+      'invalid-argument',
+      'a body here is JSON: send it with the header Content-Type: application/json',
+      { cause: thrown, details: { about: 'content-type' } },
+    );
+  }
   const known = FRAMEWORK_CODES.find(([prefix]) => String(code ?? '').startsWith(prefix));
   if (known !== undefined) {
     return new DsecError(known[1], String(message), { cause: thrown });
@@ -54,6 +61,13 @@ export function parserFailure(fault: Error & { code?: string }): DsecError {
     });
   }
   return new DsecError('invalid-argument', 'the request is not HTTP', { cause: fault });
+}
+
+/** An expectation in the head of a request other than that of `100 Continue`, which Node itself meets. */
+export function expectationFailure(): DsecError {
+  return new DsecError('invalid-argument', 'of the header Expect only 100-continue is understood', {
+    details: { field: 'expect' },
+  });
 }
 
 /** A whole response for a connection on which no request could be read. */

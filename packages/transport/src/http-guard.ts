@@ -46,9 +46,16 @@ function countOf({ rawHeaders }: IncomingMessage, header: string): number {
 
 function checkHost(request: IncomingMessage, allowed: ReadonlySet<string>): void {
   const hosts = countOf(request, 'host');
+  if (hosts === 0) {
+    throw new DsecError('invalid-argument', 'a request needs a Host header', {
+      details: { field: 'host' },
+    });
+  }
   const host = request.headers.host?.toLowerCase() ?? '';
   if (hosts === 1 && (allowed.has(host) || allowed.has(host.replace(/:\d{1,5}$/, '')))) return;
-  throw new DsecError('permission-denied', 'this server does not answer for the host asked for');
+  throw new DsecError('permission-denied', 'this server does not answer for the host asked for', {
+    details: { about: 'host' },
+  });
 }
 
 function checkOrigin(
@@ -62,7 +69,9 @@ function checkOrigin(
   } else if (allowed.has(origin)) {
     return;
   }
-  throw new DsecError('permission-denied', 'pages of this origin may not call this server');
+  throw new DsecError('permission-denied', 'pages of this origin may not call this server', {
+    details: { about: 'origin' },
+  });
 }
 
 /**

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, connect, type ListenOptions, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { DsecError } from '@dsec/std';
-import { parserFailure, rawResponse } from './http-errors.ts';
+import { expectationFailure, parserFailure, rawResponse } from './http-errors.ts';
 import type { HttpServerLimits } from './http-limits.ts';
 import { SOCKET_PATH_BYTES_MAX } from './unix-socket.ts';
 
@@ -39,6 +39,8 @@ export function createRawServer(
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
       noDelay: true,
+      // The guard asks for it, and answers in our form.
+      requireHostHeader: false,
     },
     listener,
   );
@@ -50,6 +52,9 @@ export function createRawServer(
   server.on('clientError', (fault, socket) => {
     if (!socket.writable) return socket.destroy();
     socket.end(rawResponse(parserFailure(fault)), () => socket.destroy());
+  });
+  server.on('checkExpectation', ({ socket }: IncomingMessage) => {
+    socket.end(rawResponse(expectationFailure()), () => socket.destroy());
   });
   server.on('connect', (_request, socket) => socket.destroy());
   // Node counts a connection as idle only after its first request.

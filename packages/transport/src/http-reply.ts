@@ -33,6 +33,11 @@ export interface ReplyOptions {
 
 /** Received ahead of a reader before the server has to wait. */
 const AHEAD_BYTES = 256 * KIB;
+/**
+ * Received ahead when the server may go on. Each pause makes the HTTP client copy what it has of the
+ * connection, so one for each piece would cost more than the rest together.
+ */
+const RESUME_BYTES = AHEAD_BYTES / 4;
 
 /** Where the body goes once somebody wants it. */
 interface Sink {
@@ -187,7 +192,7 @@ async function* piecesOf(
       if (piece !== undefined) {
         yield piece;
         bytes -= piece.length;
-        if (bytes < AHEAD_BYTES) controller.resume();
+        if (bytes <= RESUME_BYTES) controller.resume();
       } else if (isOver) {
         if (failure !== undefined) throw failure;
         return;
@@ -205,11 +210,12 @@ async function* piecesOf(
 function openBody(controller: Dispatcher.DispatchController, attach: Attach): Readable {
   let isAttached = false;
   const body: Readable = new Readable({
+    highWaterMark: RESUME_BYTES,
     read() {
       if (isAttached) return controller.resume();
       isAttached = true;
       attach({
-        data: (chunk) => body.push(chunk),
+        data: (chunk) => body.push(chunk) || body.readableLength < AHEAD_BYTES,
         end: () => body.push(null),
         fail: (error) => body.destroy(error),
       });
@@ -244,7 +250,7 @@ function pipeBody(
     response.on('close', onClose);
     writeHead();
     attach({
-      data: (chunk) => response.write(chunk),
+      data: (chunk) => response.write(chunk) || response.writableLength < AHEAD_BYTES,
       end() {
         done();
         response.end();

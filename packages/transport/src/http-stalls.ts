@@ -22,7 +22,10 @@ export function watchStalls(
   });
   if (isStream || !hasBody(request)) return;
   const timer = setTimeout(() => {
-    request.destroy(new DsecError('deadline-exceeded', 'the body did not arrive in time'));
+    const late = new DsecError('deadline-exceeded', 'the body did not arrive in time');
+    // Told to whoever reads the body, so that the caller gets an answer; nobody does once there is one.
+    if (request.listenerCount('error') > 0 && !response.headersSent) request.emit('error', late);
+    else request.destroy(late);
   }, limits.bodyTimeoutMs);
   for (const event of ['end', 'close']) request.once(event, () => clearTimeout(timer));
 }

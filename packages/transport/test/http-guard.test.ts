@@ -73,3 +73,22 @@ it('answers only for its own hosts and to pages of allowed origins', async () =>
   expect(await statusOf(exchange(port, 'this is not HTTP\r\n\r\n'))).toBe(400);
   expect(await exchange(port, `CONNECT evil.example:80 HTTP/1.1\r\n${host}\r\n`)).toBe('');
 });
+
+it('says what is missing or not understood in a head, in its own form', async () => {
+  const { port } = await startServer({ show, echo: async ({ body }) => body });
+  const ask = (head: string, body = '') =>
+    exchange(port, `${head}\r\nConnection: close\r\n\r\n${body}`);
+  const get = 'GET /v1/things/abc HTTP/1.1';
+  expect(await ask(get)).toMatch(/^HTTP\/1.1 400 .*"invalid-argument".*Host header/s);
+  const odd = await ask(`${get}\r\nHost: localhost\r\nExpect: miracles`);
+  expect(odd).toMatch(/^HTTP\/1.1 400 .*"invalid-argument".*100-continue/s);
+  const post = 'POST /v1/things/abc/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2';
+  for (const type of ['', '\r\nContent-Type: text/plain', '\r\nContent-Type: nonsense']) {
+    expect(await ask(post + type, '{}'), type).toMatch(
+      /^HTTP\/1.1 400 .*"invalid-argument".*Content-Type: application\/json/s,
+    );
+  }
+  expect(await ask(`${get}\r\nHost: evil.example`)).toContain('--allow-host');
+  const page = await ask(`${get}\r\nHost: localhost\r\nOrigin: https://evil.example`);
+  expect(page).toMatch(/^HTTP\/1.1 403 .*"remedy":"Call from a program/s);
+});

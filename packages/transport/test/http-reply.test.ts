@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DsecError, MIB } from '@dsec/std';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { dispatchOnce } from '../src/http-reply.ts';
 import { settled, until } from './support/socket-pair.ts';
@@ -78,3 +78,52 @@ test('leaving its pieces ends the answer', async () => {
   for await (const _ of reply.pieces()) break;
   await until(() => isClosed);
 });
+
+test.each(['pieces', 'open'] as const)(
+  'a slow reader of %s seldom has the server wait',
+  async (how) => {
+    const piece = Buffer.alloc(4 * 1024);
+    let left = 4 * MIB;
+    let pauses = 0;
+    let isPaused = false;
+    const dispatch = ((_request, handler) => {
+      const feed = () => {
+        while (left > 0 && !isPaused) {
+          left -= piece.length;
+          // As the HTTP client does: false of this function is a pause.
+          const more = handler.onResponseData?.(controller as never, piece) as unknown;
+          if (more === false) controller.pause();
+        }
+        if (left === 0) handler.onResponseEnd?.(controller as never, {});
+      };
+      const controller = {
+        pause() {
+          isPaused = true;
+          pauses += 1;
+        },
+        resume() {
+          if (!isPaused) return;
+          isPaused = false;
+          setImmediate(feed);
+        },
+        abort() {},
+      };
+      handler.onRequestStart?.(controller as never, {});
+      handler.onResponseStart?.(controller as never, 200, {});
+      setImmediate(feed);
+      return true;
+    }) as Dispatcher['dispatch'];
+    const reply = await dispatchOnce(
+      { dispatch } as Dispatcher,
+      { method: 'GET', path: '/' },
+      { signal: new AbortController().signal, translate: (thrown) => thrown as DsecError },
+    );
+    let received = 0;
+    for await (const chunk of how === 'pieces' ? reply.pieces() : reply.open()) {
+      received += chunk.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(received).toBe(4 * MIB);
+    expect(pauses).toBeLessThan(40);
+  },
+);

@@ -36,7 +36,8 @@ describe('stalled peer', () => {
     const post =
       'POST /v1/things/abc/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n';
     const head = `${post}Content-Type: application/json\r\n\r\n`;
-    expect(await drip({ bodyTimeoutMs: 300 }, head, ' ')).toBe('');
+    const late = await drip({ bodyTimeoutMs: 300, lingerMs: 200 }, head, ' ');
+    expect(late).toMatch(/^HTTP\/1.1 504 .*deadline-exceeded.*in time/s);
   });
 
   it('cuts off a peer that stops sending, or stops reading, and spares one that waits for us', async () => {

@@ -24,6 +24,8 @@ function words(table: Table): Map<string, readonly string[]> {
 
 const optionsOf = ({ options = [] }: CommandShape) => [...options, ...GLOBAL_OPTIONS];
 const longOf = ({ flags }: OptionRow) => /--[a-z-]+/.exec(flags)?.[0] ?? '';
+const argumentWords = ({ arguments: args = [] }: CommandShape) =>
+  args.flatMap(({ words: known = [] }) => known);
 const takesSandbox = ({ arguments: args = [] }: CommandShape) =>
   args.some(({ syntax }) => syntax.includes('sandbox'));
 
@@ -39,7 +41,7 @@ function bashScript(table: Table): string {
               `COMPREPLY=($(compgen -W "${option.words.join(' ')}" -- "$word")); return;;`,
           ],
     );
-    const longs = optionsOf(row).map(longOf).join(' ');
+    const longs = [...argumentWords(row), ...optionsOf(row).map(longOf)].join(' ');
     return [...valued, `    "${row.name} "*) all="${longs}${more}";;`];
   });
   const seconds = [...groups].flatMap(([first, second]) =>
@@ -96,6 +98,8 @@ function fishScript(table: Table): string {
     );
     if (takesSandbox(row))
       lines.push(`complete -c dsec -n ${quoted(when)} -a ${quoted(`(${IDS})`)}`);
+    for (const word of argumentWords(row))
+      lines.push(`complete -c dsec -n ${quoted(when)} -a ${word}`);
     for (const option of optionsOf(row)) {
       const values = option.words === undefined ? '' : ` -xa ${quoted(option.words.join(' '))}`;
       const long = longOf(option).slice(2);

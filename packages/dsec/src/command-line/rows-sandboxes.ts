@@ -1,6 +1,6 @@
 import type { CommandRow } from './command-row.ts';
 import type { OptionRow } from './table.ts';
-import { EVENT_TYPE_WORDS, SANDBOX_STATE_WORDS } from './words.ts';
+import { EVENT_TYPE_WORDS, OPERATION_CLASS_WORDS, SANDBOX_STATE_WORDS } from './words.ts';
 
 const URL: OptionRow = {
   ...{ flags: '--url <address>', setting: 'url' },
@@ -222,7 +222,7 @@ export const KEY_COMMANDS: readonly CommandRow[] = [
     arguments: [{ syntax: '<name>', about: 'what it is for' }],
     options: [
       {
-        ...{ flags: '--scope <scope>', repeatable: true },
+        ...{ flags: '--scope <scope>', repeatable: true, words: OPERATION_CLASS_WORDS },
         about: 'what it may do; may be repeated (without: all but keys and node)',
       },
       { flags: '--expires <time>', about: 'ends after so long: 12h, 30d' },

@@ -13,7 +13,7 @@ export const TOOL_COMMANDS: readonly CommandRow[] = [
   {
     name: 'completion',
     summary: 'print what makes a shell complete these commands',
-    arguments: [{ syntax: '<shell>', about: 'bash, zsh or fish' }],
+    arguments: [{ syntax: '<shell>', about: 'bash, zsh or fish', words: ['bash', 'zsh', 'fish'] }],
     details:
       'For bash: source <(dsec completion bash). For zsh: source <(dsec completion zsh). For fish: ' +
       'dsec completion fish | source.',

@@ -9,6 +9,8 @@ export interface ArgumentRow {
   /** `<needed>`, `[optional]`, `<several...>`. */
   readonly syntax: string;
   readonly about: string;
+  /** The words that it may be, for completion. */
+  readonly words?: readonly string[];
 }
 
 export interface OptionRow {

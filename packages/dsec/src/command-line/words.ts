@@ -10,3 +10,8 @@ export const POLICY_STAGE_WORDS = ['build', 'solve', 'grade'] as const;
 export const EVENT_TYPE_WORDS = [
   ...['sandbox-state', 'exec-exit', 'session-end', 'denied', 'lost'],
 ] as const;
+
+export const OPERATION_CLASS_WORDS = [
+  ...['sandboxes:read', 'sandboxes:write', 'exec', 'files:read', 'files:write', 'ports'],
+  ...['layers:read', 'layers:write', 'keys', 'node'],
+];

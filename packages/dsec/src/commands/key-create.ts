@@ -19,14 +19,22 @@ export async function run({ args: [name = ''], flags, json, settings }: Invocati
   };
   await withClient(settings, async (client) => {
     const created = await client.keys.create(name, scopes, options);
-    if (json) return printJson(created);
     const { key, secret } = created;
+    if (secret === undefined) {
+      // The answer that told it was lost on its way, and the request was asked again.
+      await client.keys.revoke(key.id);
+      throw new DsecError(
+        'unavailable',
+        'the answer with the secret was lost; that key is revoked: make another',
+      );
+    }
+    if (json) return printJson(created);
     const rows = [
       ['key', key.id],
       ['name', key.name],
       ['scopes', key.scopes.join(' ')],
       ['expires', key.expiresAtMs === undefined ? 'never' : showTime(key.expiresAtMs)],
-      ['secret', secret ?? '-'],
+      ['secret', secret],
     ];
     process.stdout.write(`${renderTable([], rows)}\n`);
     process.stderr.write('The secret is shown this once. Use it as DSEC_API_KEY.\n');

@@ -81,9 +81,13 @@ function printReport({ stage, protections, change }: StageReport): void {
     return [rule.text, rule.source.origin, isEnforced ? 'yes' : open, by === '' ? '-' : by];
   });
   process.stdout.write(`${renderTable(['RULE', 'FROM', 'ENFORCED', 'BY'], rows)}\n`);
-  for (const { rule, isEnforced, why } of protections) {
-    if (isEnforced) continue;
-    printLines([`${rule.text}: not enforced, since`, ...why.map((reason) => `  ${reason}`)]);
+  for (const { rule, isEnforced, enforcements, why } of protections) {
+    const notes = [
+      ...new Set(enforcements.flatMap(({ by, note }) => (note ? [`${by}: ${note}`] : []))),
+    ];
+    if (isEnforced && notes.length === 0) continue;
+    const title = isEnforced ? rule.text : `${rule.text}: not enforced`;
+    printLines([title, ...[...why, ...notes].map((line) => `  ${line}`)]);
   }
 }
 

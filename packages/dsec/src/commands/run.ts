@@ -17,7 +17,7 @@ import { createOptionsOf } from '../client/sandbox-options.ts';
 import { sandboxJson } from '../client/table-values.ts';
 import { requireTerminal } from '../client/terminal.ts';
 import { type Flags, type Invocation, textFlag } from '../command-line/invocation.ts';
-import { onReaderGone, printJson, printWarning } from '../output.ts';
+import { onReaderGone, printJson, printWarning, sayIfSlow } from '../output.ts';
 import { withInterrupt } from './interrupt.ts';
 
 export async function run({ args, flags, json, settings }: Invocation): Promise<void> {
@@ -48,7 +48,11 @@ async function runOne(client: Client, job: Job, flags: Flags): Promise<void> {
   const pty = flags.tty === true;
   if (pty) requireTerminal('leave --tty away');
   await withInterrupt(async (interrupt) => {
-    const sandbox = await client.create({ ...create, signal: interrupt });
+    const making = client.create({ ...create, signal: interrupt });
+    const sandbox = await sayIfSlow(
+      making,
+      'no sandbox yet: the node is full or slow; Ctrl-C gives up',
+    );
     const forget = onReaderGone(() => (isKept ? Promise.resolve() : sandbox.stop()));
     try {
       if (command === undefined) return printKept(sandbox, json);

@@ -21,14 +21,17 @@ const LAST_PORT = 65_535;
  * `RANGES_MAX` separate ranges of ports on one prefix.
  */
 export function compileRules(rules: readonly AddressRule[]): RuleSet {
-  // By family and length, then by value: there are few lengths, however many prefixes.
-  const byLength = new Map<string, Map<bigint, RuleRange[]>>();
+  // By family, then by length, of which there are few, then by value.
+  const byFamily: Record<4 | 6, Map<number, Map<bigint, RuleRange[]>>> = {
+    4: new Map(),
+    6: new Map(),
+  };
   const prefixes: Prefix[] = [];
   for (const [index, rule] of rules.entries()) {
     const prefix = parsePrefix(rule.prefix, `addresses[${index}].prefix`);
-    const group = groupOf(prefix);
-    const values = byLength.get(group) ?? new Map<bigint, RuleRange[]>();
-    byLength.set(group, values);
+    const byLength = byFamily[prefix.family];
+    const values = byLength.get(prefix.length) ?? new Map<bigint, RuleRange[]>();
+    byLength.set(prefix.length, values);
     const ranges = values.get(prefix.value);
     const own = rangesOf(rule.ports, rule.protocol, 0n);
     if (ranges === undefined) {
@@ -41,9 +44,8 @@ export function compileRules(rules: readonly AddressRule[]): RuleSet {
 
   function rangesAt(prefix: Prefix): RuleRange[] {
     const found: RuleRange[] = [];
-    for (let length = 0; length <= prefix.length; length += 1) {
-      const values = byLength.get(groupOf({ ...prefix, length }));
-      if (values === undefined) continue;
+    for (const [length, values] of byFamily[prefix.family]) {
+      if (length > prefix.length) continue;
       const rest = BigInt(bitsOf(prefix.family) - length);
       found.push(...(values.get((prefix.value >> rest) << rest) ?? []));
     }
@@ -114,5 +116,4 @@ function opens(outer: RuleRange, inner: RuleRange): boolean {
   );
 }
 
-const groupOf = ({ family, length }: Prefix) => `${family}/${length}`;
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,4 +1,12 @@
-import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import {
   bpfProgramId,
@@ -57,7 +65,9 @@ export function attachPackets(
 /** Takes the packet programs of a slot away, if there are any. */
 export function detachPackets(directory: string, slot: number): void {
   for (const section of DIRECTIONS) {
-    dropPin(packetPin(directory, slot, section));
+    const path = packetPin(directory, slot, section);
+    dropPin(path);
+    dropPin(freshPin(path));
   }
 }
 
@@ -106,13 +116,20 @@ function withPinned<Result>(path: string, work: (linkFd: number) => Result): Res
   }
 }
 
-/** The new link works before the old one is let go. */
+/**
+ * The new link works before the old one is let go, and takes its name in one step: whoever dies in between
+ * leaves one of them in force.
+ */
 function replacePin(path: string, make: () => number): void {
+  const fresh = freshPin(path);
+  dropPin(fresh);
   const fd = make();
   try {
-    rmSync(path, { force: true });
-    pinBpfObject(fd, path);
+    pinBpfObject(fd, fresh);
+    renameSync(fresh, path);
   } finally {
     closeSync(fd);
   }
 }
+
+const freshPin = (path: string) => `${path}-new`;

@@ -46,7 +46,7 @@ export interface PacketFilterOptions {
   readonly eventsPerSecond?: number;
 }
 
-const DEFAULTS = { slotsMax: 4_096, rulesMax: 512, eventsPerSecond: 20 } as const;
+const DEFAULTS = { slotsMax: 4_096, rulesMax: 1_024, eventsPerSecond: 20 } as const;
 const REFUSED_MAX = 1_024;
 
 /** This host, its links with the metadata of clouds, groups, and IPv6 that is IPv4 in disguise. */
@@ -75,7 +75,7 @@ export interface PacketFilter {
    */
   addSandbox(sandbox: FilteredSandbox): boolean;
   /**
-   * Replaces all rules at once. When it returns, what the new ones do not open is shut, for open flows
+   * Replaces all rules at once. What the new ones do not open is shut when it returns, for open flows
    * too. `conflict`: rules of a higher version are in force.
    */
   setRules(slot: number, network: CompiledNetwork): void;

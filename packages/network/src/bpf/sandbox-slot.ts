@@ -1,5 +1,5 @@
 import { DsecError } from '@dsec/std';
-import { formatPrefix } from '../rules/address.ts';
+import { formatPrefix, type Prefix } from '../rules/address.ts';
 import type { CompiledNetwork } from '../rules/compiled.ts';
 import { compileRules, type RuleSet } from './entries.ts';
 import { createGrants, type DnsAddress } from './grants.ts';
@@ -31,11 +31,13 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
   let record = first;
   let rules: RuleSet | undefined;
   let staticKeys = new Set<string>();
+  /** What the table in force holds, by its prefix as text; unknown for one of an earlier process. */
+  let written: Map<string, Prefix> | undefined;
 
   /**
    * The new table is written beside the one in force, comes into force by one store, and only then the old
-   * one is cleared: at no moment is a flow judged by a part of the rules. When this returns, no packet
-   * passes any more by a rule that is gone.
+   * one is cleared: at no moment is a flow judged by a part of the rules. No packet that comes after this
+   * passes by a rule that is gone.
    */
   function setRules(network: CompiledNetwork): void {
     if (network.version < record.version) throw stale(network.version, record.version);
@@ -47,40 +49,39 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
     }
     const table = (record.table % VERSION_MAX) + 1;
     const entries = merged(compiled, grants.entries(compiled)).slice(0, entriesMax);
-    try {
-      tables.write(slot, table, entries);
-    } catch (thrown) {
-      tables.keepOnly(slot, record.table);
-      throw thrown;
-    }
+    writeOrUndo(seams, table, entries, record.table);
     const mayUseProxies = network.names.length > 0;
+    const old = { table: record.table, written };
     record = { ...record, version: network.version, table, mayUseProxies };
     seams.store(record);
     rules = compiled;
     staticKeys = new Set(compiled.entries.map(({ prefix }) => formatPrefix(prefix)));
-    tables.keepOnly(slot, table);
+    written = new Map(entries.map(({ prefix }) => [formatPrefix(prefix), prefix]));
+    if (old.written === undefined) tables.keepOnly(slot, table);
+    else tables.clear(slot, old.table, [...old.written.values()]);
   }
 
   function addDnsAddresses(version: number, addresses: readonly DnsAddress[]): void {
-    if (version !== record.version || rules === undefined) {
+    if (version !== record.version || rules === undefined || written === undefined) {
       throw stale(version, record.version);
     }
     for (const address of addresses) {
-      if (!grants.has(address.address)) makeRoom();
+      if (!grants.has(address.address)) makeRoom(written);
       const entry = grants.add(address, rules);
       tables.write(slot, record.table, [entry]);
+      written.set(formatPrefix(entry.prefix), entry.prefix);
     }
   }
 
   /** An address whose time is over stays for the flows that it began, until its place is needed. */
-  function makeRoom(): void {
+  function makeRoom(inTable: Map<string, Prefix>): void {
     while (staticKeys.size + grants.size >= entriesMax) {
       const prefix = grants.dropExpired(seams.nowNs());
-      if (prefix === undefined) {
-        const message = `slot ${slot} has ${entriesMax} addresses open already`;
-        throw new DsecError('quota-exceeded', message);
-      }
-      if (!staticKeys.has(formatPrefix(prefix))) tables.remove(slot, record.table, { prefix });
+      if (prefix === undefined) throw full(slot, entriesMax);
+      const key = formatPrefix(prefix);
+      if (staticKeys.has(key)) continue;
+      tables.clear(slot, record.table, [prefix]);
+      inTable.delete(key);
     }
   }
 
@@ -91,6 +92,26 @@ export function createSandboxSlot(first: SlotRecord, seams: SlotSeams): SandboxS
     setRules,
     addDnsAddresses,
   };
+}
+
+/** A table that cannot be written whole is not written. */
+function writeOrUndo(
+  { slot, tables }: SlotSeams,
+  table: number,
+  entries: readonly RuleEntry[],
+  inForce: number,
+): void {
+  try {
+    tables.write(slot, table, entries);
+  } catch (thrown) {
+    tables.keepOnly(slot, inForce);
+    throw thrown;
+  }
+}
+
+function full(slot: number, entriesMax: number): DsecError {
+  const message = `slot ${slot} has ${entriesMax} addresses open already`;
+  return new DsecError('quota-exceeded', message);
 }
 
 function compileWithin({ version, addresses }: CompiledNetwork, entriesMax: number): RuleSet {

@@ -10,6 +10,7 @@ import {
   updateBpfMapBatch,
 } from '@dsec/linux';
 import { DsecError } from '@dsec/std';
+import type { Prefix } from '../rules/address.ts';
 import {
   decodeRule,
   encodeRule,
@@ -33,7 +34,8 @@ export interface RuleTables {
   write(slot: number, table: number, entries: readonly RuleEntry[]): void;
   /** Removes everything but this table. Returns how many entries went. */
   keepOnly(slot: number, table: number): number;
-  remove(slot: number, table: number, entry: Pick<RuleEntry, 'prefix'>): void;
+  /** Removes entries of a table, all of which are there. */
+  clear(slot: number, table: number, prefixes: readonly Prefix[]): void;
   /** What a table holds. */
   read(slot: number, table: number): RuleEntry[];
 }
@@ -79,9 +81,11 @@ export function createRuleTables(objects: LoadedObjects): RuleTables {
     });
   }
 
-  function remove(slot: number, table: number, { prefix }: Pick<RuleEntry, 'prefix'>): void {
-    withTrie(slot, (fd) => deleteFromBpfMap(fd, encodeRuleKey(table, prefix)));
+  function clear(slot: number, table: number, prefixes: readonly Prefix[]): void {
+    const keys = Buffer.concat(prefixes.map((prefix) => encodeRuleKey(table, prefix)));
+    withTrie(slot, (fd) => deleteBpfMapBatch(fd, keys, prefixes.length));
   }
+
   function read(slot: number, table: number): RuleEntry[] {
     return withTrie(slot, (fd) => {
       const value = Buffer.alloc(RULE_BYTES);
@@ -95,7 +99,7 @@ export function createRuleTables(objects: LoadedObjects): RuleTables {
   }
 
   makeMissingTries(outer, inner);
-  return { write, keepOnly, remove, read };
+  return { write, keepOnly, clear, read };
 }
 
 function makeMissingTries(outer: LoadedMap, inner: LoadedMap): void {

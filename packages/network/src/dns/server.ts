@@ -72,9 +72,11 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
 async function bindUdp(at: ListenAt): Promise<UdpSocket> {
   const isV6 = 'host' in at && isIPv6(at.host);
   const socket = createSocket(isV6 ? 'udp6' : 'udp4');
+  // With a descriptor the event comes before `bind` returns.
+  const listening = once(socket, 'listening');
   if ('fd' in at) socket.bind({ fd: at.fd });
   else socket.bind(at.port, at.host);
-  await once(socket, 'listening');
+  await listening;
   return socket;
 }
 

@@ -37,7 +37,10 @@ const mismatch = (why: string) => new DsecError('permission-denied', `HTTP: ${wh
  */
 export function requestTarget(head: RequestHead, context: RequestContext): RequestTarget {
   checkFraming(head);
-  const host = parseAuthority(onlyHeader(head, 'host') ?? '');
+  const hostText = onlyHeader(head, 'host');
+  // Python asks for tunnels by version 1.0, without a Host; its target says the same.
+  const isBare = head.method === 'CONNECT' && hostText === undefined;
+  const host = parseAuthority((isBare ? head.target : hostText) ?? '');
   if (host === undefined) throw malformed('no single, valid Host');
   if (head.method === 'CONNECT') return tunnelTarget(head.target, host, context);
   if (head.target.startsWith('http://')) return absoluteTarget(head.target, host, context);

@@ -69,6 +69,7 @@ interface Context {
   readonly services: ReadonlyMap<string, Service>;
   readonly terms: Readonly<Record<string, ServiceTerms>>;
   readonly dedicated: readonly string[];
+  readonly terminated: readonly string[];
   readonly denied: readonly string[];
   readonly deniedRanges: readonly Prefix[];
   readonly permittedRanges: readonly Prefix[];
@@ -83,6 +84,7 @@ function contextOf({ operator, nodeRanges = [], terms = {} }: CompileOptions): C
     services: servicesOf(operator),
     terms,
     dedicated: patterns(operator.dedicated, 'dedicated'),
+    terminated: patterns(operator.terminated, 'terminated'),
     denied: patterns(operator.denied, 'denied'),
     deniedRanges: [
       ...ranges(operator.deniedAddresses, 'deniedAddresses'),
@@ -138,11 +140,23 @@ function domainRule(rule: NetworkRule, field: string, context: Context): NameRul
   }
   const pattern = normalizePattern(rule.target, at);
   checkNotDenied(pattern, at, context);
-  const isDedicated = context.dedicated.some(
-    (known) => known === pattern || covers(known, pattern),
-  );
+  const isDedicated = isAmong(context.dedicated, pattern);
   checkProtocol(rule, isDedicated, field);
-  return { pattern, ports: rangesOf(rule.ports ?? DOMAIN_PORTS), isDedicated };
+  const ports = rangesOf(portsOf(rule, DOMAIN_PORTS));
+  const terminated = terminatedOf(pattern, context, isDedicated);
+  return { pattern, ports, isDedicated, ...terminated };
+}
+
+/** An empty list of ports says as little as none. */
+const portsOf = ({ ports = [] }: NetworkRule, otherwise: readonly number[]): readonly number[] =>
+  ports.length > 0 ? ports : otherwise;
+
+const isAmong = (patterns: readonly string[], pattern: string) =>
+  patterns.some((known) => known === pattern || covers(known, pattern));
+
+/** Packets to a dedicated name pass the proxy by, so no TLS of theirs ends there. */
+function terminatedOf(pattern: string, { terminated }: Context, isDedicated: boolean) {
+  return !isDedicated && isAmong(terminated, pattern) ? { isTerminated: true } : {};
 }
 
 /** Whether a pattern of a suffix holds a whole other pattern. */
@@ -151,7 +165,7 @@ function covers(known: string, pattern: string): boolean {
 }
 
 function checkNotDenied(pattern: string, field: string, { denied }: Context): void {
-  if (!denied.some((known) => known === pattern || covers(known, pattern))) return;
+  if (!isAmong(denied, pattern)) return;
   throw fault('permission-denied', field, `the operator denies ${pattern}`);
 }
 
@@ -174,8 +188,10 @@ function serviceRules(rule: NetworkRule, field: string, context: Context): NameR
   const isDedicated = service.dedicated === true;
   checkProtocol(rule, isDedicated, field);
   const { mirror } = service;
-  const ports = rule.ports ?? mirror?.ports ?? service.ports ?? SERVICE_PORTS;
-  checkPorts(ports, mirror?.ports ?? service.ports ?? SERVICE_PORTS, field);
+  const mapped = mirror?.ports ?? service.ports ?? SERVICE_PORTS;
+  const ports = portsOf(rule, mapped);
+  checkPorts(ports, mapped, field);
+  checkMapped(name, service);
   const shared = {
     ports: rangesOf(ports),
     isDedicated,
@@ -189,8 +205,33 @@ function serviceRules(rule: NetworkRule, field: string, context: Context): NameR
   return (mirror?.names ?? service.names).map((text) => {
     const pattern = normalizePattern(text, `services.${name}`);
     checkNotDenied(pattern, `${field}.target`, context);
-    return { pattern, ...shared };
+    return { ...terminatedOf(pattern, context, isDedicated), pattern, ...shared };
   });
+}
+
+/** Headers that say whom a message is for and where it ends: no secret takes their place. */
+const FRAMING = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+]);
+
+function checkMapped(name: string, { inject, mirror }: Service): void {
+  if (inject !== undefined && FRAMING.has(inject.header)) {
+    const field = `services.${name}.inject.header`;
+    throw fault('invalid-argument', field, `${inject.header} cannot be injected`);
+  }
+  for (const address of mirror?.addresses ?? []) {
+    if (parseAddress(address) !== undefined) continue;
+    throw fault(
+      'invalid-argument',
+      `services.${name}.mirror.addresses`,
+      'holds what is no address',
+    );
+  }
 }
 
 /** A caller may take some ports of a service, never other ones than the operator maps. */
@@ -202,9 +243,9 @@ function checkPorts(asked: readonly number[], mapped: readonly number[], field: 
 
 function checkDedicated(rule: Omit<NameRule, 'pattern'>, field: string): void {
   if (!rule.isDedicated) return;
-  if (rule.asOf === undefined && rule.deny === undefined && rule.inject === undefined) return;
-  const why =
-    'a dedicated service is reached past the proxy, where nothing can be left out or added';
+  const { asOf, deny, inject, isTerminated } = rule;
+  if ([asOf, deny, inject, isTerminated].every((one) => one === undefined)) return;
+  const why = 'a dedicated service is reached past the proxy, which then cannot do its part';
   throw fault('unsupported', `${field}.target`, why);
 }
 

@@ -61,6 +61,7 @@ export const OperatorNetwork = Type.Object(
     ),
     withoutDefaults: flag('Only `services`: none of the well-known ones.'),
     dedicated: Type.Optional(Type.Array(nameText, { maxItems: 256 })),
+    terminated: Type.Optional(Type.Array(nameText, { maxItems: 256 })),
     denied: Type.Optional(Type.Array(nameText, { maxItems: 1024 })),
     deniedAddresses: Type.Optional(Type.Array(rangeText, { maxItems: 256 })),
     permittedAddresses: Type.Optional(Type.Array(rangeText, { maxItems: 64 })),

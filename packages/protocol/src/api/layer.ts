@@ -24,19 +24,23 @@ const KIND = '(base|workspace|toolkit|diff)';
 export const VersionText = Type.String({
   pattern: `^${VERSION}$`,
   maxLength: 128,
-  description: 'A full semantic version in lower case, without build metadata.',
+  description:
+    'A full semantic version in lower case, without build metadata, as 1.0.0 or 1.0.0-rc.1.',
 });
 /** The fixed name of a layer. */
 export const LayerRefText = Type.String({
   pattern: `^${KIND}/${NAME}:${VERSION}$`,
   maxLength: 300,
-  description: 'kind/name:version',
+  description:
+    'kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.',
 });
 /** A name that may float; what it means is recorded when it is used. */
 export const LayerSelectorText = Type.String({
   pattern: `^${KIND}/${NAME}:(${VERSION}|${RANGE}|latest)$`,
   maxLength: 300,
-  description: 'kind/name:version, where the version may be ^1, ~1.2 or latest as well',
+  description:
+    'kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff, and the ' +
+    'version may be ^1, ~1.2 or latest as well.',
 });
 
 export const LayerDevice = record('LayerDevice', {

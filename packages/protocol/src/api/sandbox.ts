@@ -34,25 +34,35 @@ export const EndReasonWord = words('EndReason', END_REASONS);
 export const Isolation = words('Isolation', ['job', 'project', 'node']);
 
 export const LABELS_MAX = 32;
-export const Labels = mapOf('^[a-z0-9][a-z0-9._-]{0,127}$', labelValue, LABELS_MAX);
+export const Labels = mapOf(
+  '^[a-z0-9][a-z0-9._-]{0,127}$',
+  labelValue,
+  LABELS_MAX,
+  'Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.',
+);
 
 export const ENV_VARIABLES_MAX = 256;
 /** Variables for commands. All together must fit in 64 KiB, as `NAME=value` with a NUL each. */
 export const EnvVariables = mapOf(
   '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
-  Type.String({ maxLength: 32_000, pattern: '^[^\\u0000]*$' }),
+  Type.String({
+    maxLength: 32_000,
+    pattern: '^[^\\u0000]*$',
+    description: 'Any text without a NUL character.',
+  }),
   ENV_VARIABLES_MAX,
+  'Names of variables have letters, digits and underscores, as PATH; first no digit.',
 );
 
 export const UserText = Type.String({
   maxLength: USER_BYTES_MAX,
   pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$',
-  description: 'Name or number of a user inside the sandbox, or user:group.',
+  description: 'Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.',
 });
 export const DirectoryText = Type.String({
   pattern: '^/[^\\u0000]*$',
   maxLength: 4095,
-  description: 'An absolute path inside the sandbox.',
+  description: 'An absolute path inside the sandbox, as /workspace.',
 });
 
 export const SandboxLimits = record('SandboxLimits', {
@@ -251,7 +261,11 @@ export const SandboxListQuery = record(
     job: Type.Optional(jobId),
     label: Type.Optional(
       listOfMax(
-        Type.String({ maxLength: 257, pattern: '^[a-z0-9][a-z0-9._-]*=[A-Za-z0-9._/:@+-]*$' }),
+        Type.String({
+          maxLength: 257,
+          pattern: '^[a-z0-9][a-z0-9._-]*=[A-Za-z0-9._/:@+-]*$',
+          description: 'name=value of a label, as team=blue.',
+        }),
         LABELS_MAX,
       ),
     ),
