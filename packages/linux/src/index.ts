@@ -11,6 +11,7 @@ export * from './listening-socket.ts';
 export * from './memfd.ts';
 export * from './mount-api.ts';
 export * from './mounts.ts';
+export * from './network-device.ts';
 export * from './network-namespace.ts';
 export * from './open.ts';
 export * from './probe/probe-host.ts';
