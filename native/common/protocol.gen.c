@@ -939,6 +939,23 @@ const struct dsec_message dsec_msg_descriptor = {
 	.bytes_max = 535,
 };
 
+static const struct dsec_field dsec_msg_link_fields[] = {
+	{ .name = "address", .tag = 1, .offset = offsetof(struct dsec_msg_link, address),
+	  .kind = DSEC_KIND_U32, .optional = false, .min = INT64_C(0),
+	  .max = INT64_C(4294967295), .bytes_max = 4 },
+	{ .name = "gateway", .tag = 2, .offset = offsetof(struct dsec_msg_link, gateway),
+	  .kind = DSEC_KIND_U32, .optional = false, .min = INT64_C(0),
+	  .max = INT64_C(4294967295), .bytes_max = 4 },
+};
+
+const struct dsec_message dsec_msg_link = {
+	.name = "link",
+	.fields = dsec_msg_link_fields,
+	.field_count = 2,
+	.size = sizeof(struct dsec_msg_link),
+	.bytes_max = 20,
+};
+
 static const struct dsec_field dsec_msg_spawn_fields[] = {
 	{ .name = "name", .tag = 1, .offset = offsetof(struct dsec_msg_spawn, name),
 	  .kind = DSEC_KIND_STRING, .optional = false, .min = INT64_C(1), .max = INT64_C(40),
@@ -968,9 +985,6 @@ static const struct dsec_field dsec_msg_spawn_fields[] = {
 	{ .name = "mounts", .tag = 9, .offset = offsetof(struct dsec_msg_spawn, mounts),
 	  .kind = DSEC_KIND_LIST, .optional = false, .min = INT64_C(0), .max = INT64_C(128),
 	  .bytes_max = 65536, .message = &dsec_msg_mount },
-	{ .name = "network", .tag = 10, .offset = offsetof(struct dsec_msg_spawn, network),
-	  .kind = DSEC_KIND_PATH, .optional = true, .min = INT64_C(1), .max = INT64_C(512),
-	  .bytes_max = 512 },
 	{ .name = "sysctls", .tag = 11, .offset = offsetof(struct dsec_msg_spawn, sysctls),
 	  .kind = DSEC_KIND_LIST, .optional = false, .min = INT64_C(0), .max = INT64_C(64),
 	  .bytes_max = 16384, .message = &dsec_msg_assignment },
@@ -1015,6 +1029,9 @@ static const struct dsec_field dsec_msg_spawn_fields[] = {
 	{ .name = "cpus", .tag = 24, .offset = offsetof(struct dsec_msg_spawn, cpus),
 	  .kind = DSEC_KIND_BYTES, .optional = true, .min = INT64_C(1), .max = INT64_C(1024),
 	  .bytes_max = 1024 },
+	{ .name = "link", .tag = 25, .offset = offsetof(struct dsec_msg_spawn, link),
+	  .kind = DSEC_KIND_STRUCT, .optional = true, .min = INT64_C(0), .max = INT64_C(20),
+	  .bytes_max = 20, .message = &dsec_msg_link },
 };
 
 const struct dsec_message dsec_msg_spawn = {
@@ -1022,7 +1039,7 @@ const struct dsec_message dsec_msg_spawn = {
 	.fields = dsec_msg_spawn_fields,
 	.field_count = 24,
 	.size = sizeof(struct dsec_msg_spawn),
-	.bytes_max = 220498,
+	.bytes_max = 220006,
 };
 
 static const struct dsec_field dsec_msg_spawned_fields[] = {
@@ -1309,6 +1326,20 @@ const struct dsec_message dsec_msg_layers_listed = {
 	.bytes_max = 61453,
 };
 
+static const struct dsec_field dsec_msg_router_fields[] = {
+	{ .name = "gateway", .tag = 1, .offset = offsetof(struct dsec_msg_router, gateway),
+	  .kind = DSEC_KIND_U32, .optional = false, .min = INT64_C(0),
+	  .max = INT64_C(4294967295), .bytes_max = 4 },
+};
+
+const struct dsec_message dsec_msg_router = {
+	.name = "router",
+	.fields = dsec_msg_router_fields,
+	.field_count = 1,
+	.size = sizeof(struct dsec_msg_router),
+	.bytes_max = 10,
+};
+
 static const struct dsec_field dsec_msg_cgroup_write_fields[] = {
 	{ .name = "name", .tag = 1, .offset = offsetof(struct dsec_msg_cgroup_write, name),
 	  .kind = DSEC_KIND_STRING, .optional = false, .min = INT64_C(1), .max = INT64_C(40),
@@ -1455,7 +1486,7 @@ static const struct dsec_frame_type launcher_types[] = {
 	  .scope = DSEC_SCOPE_ANY, .payload_bytes_max = 1220,
 	  .message = &dsec_msg_launcher_error },
 	{ .name = "spawn", .code = DSEC_LAUNCHER_SPAWN, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 220498,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 220006,
 	  .message = &dsec_msg_spawn },
 	{ .name = "spawned", .code = DSEC_LAUNCHER_SPAWNED, .from = DSEC_FROM_SERVER,
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 80, .message = &dsec_msg_spawned },
@@ -1485,6 +1516,8 @@ static const struct dsec_frame_type launcher_types[] = {
 	{ .name = "layers-listed", .code = DSEC_LAUNCHER_LAYERS_LISTED,
 	  .from = DSEC_FROM_SERVER, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 61453,
 	  .message = &dsec_msg_layers_listed },
+	{ .name = "router", .code = DSEC_LAUNCHER_ROUTER, .from = DSEC_FROM_CLIENT,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 10, .message = &dsec_msg_router },
 	{ .name = "cgroup-write", .code = DSEC_LAUNCHER_CGROUP_WRITE,
 	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 16484,
 	  .message = &dsec_msg_cgroup_write },
@@ -1496,5 +1529,5 @@ static const struct dsec_frame_type launcher_types[] = {
 const struct dsec_protocol dsec_launcher_protocol = {
 	.name = "launcher",
 	.types = launcher_types,
-	.type_count = 17,
+	.type_count = 18,
 };

@@ -83,6 +83,7 @@ enum {
 	DSEC_LAUNCHER_LAYER_UNMOUNT = 33,
 	DSEC_LAUNCHER_LAYER_LIST = 34,
 	DSEC_LAUNCHER_LAYERS_LISTED = 35,
+	DSEC_LAUNCHER_ROUTER = 40,
 	DSEC_LAUNCHER_CGROUP_WRITE = 48,
 	DSEC_LAUNCHER_DONE = 79,
 };
@@ -597,6 +598,12 @@ struct dsec_msg_descriptor {
 	struct dsec_bytes name;
 };
 
+struct dsec_msg_link {
+	uint32_t present;
+	uint32_t address;
+	uint32_t gateway;
+};
+
 enum {
 	DSEC_SPAWN_KIND_SANDBOX = 0,
 	DSEC_SPAWN_KIND_SERVICE = 1,
@@ -605,10 +612,10 @@ enum {
 enum {
 	DSEC_SPAWN_HAS_HOSTNAME = 1u << 6,
 	DSEC_SPAWN_HAS_ROOT = 1u << 7,
-	DSEC_SPAWN_HAS_NETWORK = 1u << 9,
-	DSEC_SPAWN_HAS_SECCOMP = 1u << 15,
-	DSEC_SPAWN_HAS_PROGRAM = 1u << 18,
-	DSEC_SPAWN_HAS_CPUS = 1u << 23,
+	DSEC_SPAWN_HAS_SECCOMP = 1u << 14,
+	DSEC_SPAWN_HAS_PROGRAM = 1u << 17,
+	DSEC_SPAWN_HAS_CPUS = 1u << 22,
+	DSEC_SPAWN_HAS_LINK = 1u << 23,
 };
 
 struct dsec_msg_spawn {
@@ -622,7 +629,6 @@ struct dsec_msg_spawn {
 	struct dsec_bytes hostname;
 	struct dsec_msg_root root;
 	struct dsec_list mounts;
-	struct dsec_bytes network;
 	struct dsec_list sysctls;
 	struct dsec_list cgroups;
 	struct dsec_list rlimits;
@@ -637,6 +643,7 @@ struct dsec_msg_spawn {
 	struct dsec_list descriptors;
 	int32_t oom_score_adj;
 	struct dsec_bytes cpus;
+	struct dsec_msg_link link;
 };
 
 struct dsec_msg_spawned {
@@ -753,6 +760,11 @@ struct dsec_msg_layers_listed {
 	bool more;
 };
 
+struct dsec_msg_router {
+	uint32_t present;
+	uint32_t gateway;
+};
+
 struct dsec_msg_cgroup_write {
 	uint32_t present;
 	struct dsec_bytes name;
@@ -806,6 +818,7 @@ extern const struct dsec_message dsec_msg_assignment;
 extern const struct dsec_message dsec_msg_cgroup;
 extern const struct dsec_message dsec_msg_rlimit;
 extern const struct dsec_message dsec_msg_descriptor;
+extern const struct dsec_message dsec_msg_link;
 extern const struct dsec_message dsec_msg_spawn;
 extern const struct dsec_message dsec_msg_spawned;
 extern const struct dsec_message dsec_msg_adopt;
@@ -821,6 +834,7 @@ extern const struct dsec_message dsec_msg_layer_unmount;
 extern const struct dsec_message dsec_msg_layer_list;
 extern const struct dsec_message dsec_msg_mounted_layer;
 extern const struct dsec_message dsec_msg_layers_listed;
+extern const struct dsec_message dsec_msg_router;
 extern const struct dsec_message dsec_msg_cgroup_write;
 extern const struct dsec_message dsec_msg_launcher_empty;
 

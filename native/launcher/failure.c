@@ -24,6 +24,7 @@ const char *failure_code(int err)
 		return DSEC_ERROR_STATE_CONFLICT;
 	case EBUSY:
 	case ENOTEMPTY:
+	case EADDRINUSE:
 		return DSEC_ERROR_CONFLICT;
 	case EINVAL:
 	case ELOOP:

@@ -11,6 +11,7 @@
 #include "host.h"
 #include "kernel.h"
 #include "place.h"
+#include "router.h"
 
 #define NSFS_MAGIC 0x6e736673
 #define PIN	   "layers.mnt"
@@ -191,6 +192,7 @@ void remove_roots(void)
 	run = open_run();
 	if (run < 0 || fchdir(run))
 		return;
+	umount2(ROUTER_PIN, MNT_DETACH | UMOUNT_NOFOLLOW);
 	umount2(PIN, MNT_DETACH | UMOUNT_NOFOLLOW);
 	if (!fchdir(host.state))
 		umount2("run", MNT_DETACH | UMOUNT_NOFOLLOW);
@@ -251,13 +253,11 @@ static int place_sysfs(void)
 	unsigned int attributes = KERNEL_MOUNT_RDONLY | KERNEL_MOUNT_NOSUID | KERNEL_MOUNT_NODEV |
 				  KERNEL_MOUNT_NOEXEC;
 	AUTO_CLOSE home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	struct stat status;
 	int sysfs;
 	int err;
 
-	if (home < 0 || fstat(home, &status) || unshare(CLONE_NEWNET))
+	if (home < 0 || unshare(CLONE_NEWNET))
 		return -errno;
-	host.network = status.st_ino;
 	sysfs = place_new("sysfs", NULL, 0, attributes);
 	if (setns(home, CLONE_NEWNET))
 		return -errno;

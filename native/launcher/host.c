@@ -17,6 +17,7 @@
 #include "crash.h"
 #include "host-roots.h"
 #include "kernel.h"
+#include "router.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10u
@@ -27,9 +28,14 @@ enum {
 	EDGE_ID_BYTES_MAX = 11,
 };
 
-struct host host = {
-	.state = -1, .sockets = -1, .listener = -1, .home = -1, .pinned = -1, .aether = -1
-};
+struct host host = { .state = -1,
+		     .sockets = -1,
+		     .listener = -1,
+		     .home = -1,
+		     .pinned = -1,
+		     .aether = -1,
+		     .router = -1,
+		     .links = -1 };
 
 const struct hierarchy *host_hierarchy(const char *name)
 {
@@ -281,6 +287,7 @@ static const struct {
 	{ "pinned namespace", open_pinned_namespace },
 	{ "own root", settle },
 	{ "views", make_views },
+	{ "router", router_find },
 	{ "socket", bind_listener },
 };
 

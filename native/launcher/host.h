@@ -33,14 +33,15 @@ struct host {
 	 * through this descriptor, from whatever namespace.
 	 */
 	int state;
-	int sockets;   /* run/sb below it */
-	int listener;  /* run/launcher.sock */
-	int proc;      /* of the host, unmasked */
-	int start;     /* the mount namespace that the launcher was started in */
-	int home;      /* the launcher's own mount namespace */
-	int pinned;    /* the mount namespace of layers and uppers */
-	int aether;    /* a sealed copy, to be executed */
-	ino_t network; /* inode of the host's network namespace */
+	int sockets;  /* run/sb below it */
+	int listener; /* run/launcher.sock */
+	int proc;     /* of the host, unmasked */
+	int start;    /* the mount namespace that the launcher was started in */
+	int home;     /* the launcher's own mount namespace */
+	int pinned;   /* the mount namespace of layers and uppers */
+	int aether;   /* a sealed copy, to be executed */
+	int router;   /* the network namespace of host ends, -1: not needed yet */
+	int links;    /* who has which, see veth.h */
 	struct hierarchy hierarchies[HIERARCHIES_MAX]; /* the first is version 2 */
 	int hierarchy_count;
 };

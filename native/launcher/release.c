@@ -24,6 +24,7 @@
 #include "settings.h"
 #include "upper-pool.h"
 #include "upper.h"
+#include "veth.h"
 #include "worker.h"
 
 enum {
@@ -82,12 +83,34 @@ static void forget_users(const struct batch *batch)
 		closedir(layers);
 }
 
+/* Before the cgroups: without those, nobody would look for what is left of an object. */
+static int remove_links(const struct batch *batch)
+{
+	struct veth_removal removal = { .netlink.fd = -1 };
+	int err = 0;
+
+	for (int i = 0; i < batch->count && !err; i++)
+		err = veth_mark(&removal, batch->objects[i]->key);
+	if (!err)
+		err = veth_remove_marked(&removal);
+	crash_point(CRASH_RELEASE_LINK);
+	for (int i = 0; i < batch->count && !err; i++)
+		err = veth_forget(batch->objects[i]->key);
+	netlink_close(&removal.netlink);
+	return err;
+}
+
 static _Noreturn void reap(const struct batch *batch, int report)
 {
-	int err = host_visit();
+	const char *first = "link";
+	int err = remove_links(batch);
 
+	if (!err) {
+		first = "cgroup";
+		err = host_visit();
+	}
 	for (int i = 0; i < batch->count; i++) {
-		const char *step = "cgroup";
+		const char *step = err ? first : "cgroup";
 		int failed = err ? err : cgroup_remove(batch->objects[i]->key);
 
 		crash_point(CRASH_RELEASE_CGROUP);

@@ -10,7 +10,9 @@
 #include "layers.h"
 #include "lifecycle.h"
 #include "object.h"
+#include "router.h"
 #include "settings.h"
+#include "spec.h"
 
 enum {
 	LIST_ITEMS_MAX = 512,
@@ -27,6 +29,7 @@ union message {
 	struct dsec_msg_layer_unmount layer_unmount;
 	struct dsec_msg_layer_list layer_list;
 	struct dsec_msg_cgroup_write cgroup_write;
+	struct dsec_msg_router router;
 };
 
 static int put_object(struct dsec_msg_listed *message, uint8_t *buffer, const struct object *object)
@@ -134,6 +137,19 @@ static void cgroup_settings(struct origin origin, const struct dsec_msg_cgroup_w
 	link_fail(origin, &failure);
 }
 
+static void router(struct origin origin, const struct dsec_msg_router *request)
+{
+	int err = spec_is_address(request->gateway) ? router_need(request->gateway) : -EINVAL;
+	struct failure failure;
+
+	if (!err) {
+		link_done(origin);
+		return;
+	}
+	failure = failure_at("router", -err);
+	link_fail(origin, &failure);
+}
+
 void request_handle(struct origin origin, const struct dsec_frame *frame)
 {
 	union message message;
@@ -164,6 +180,9 @@ void request_handle(struct origin origin, const struct dsec_frame *frame)
 		break;
 	case DSEC_LAUNCHER_LAYER_LIST:
 		layers_list(origin, &message.layer_list);
+		break;
+	case DSEC_LAUNCHER_ROUTER:
+		router(origin, &message.router);
 		break;
 	case DSEC_LAUNCHER_CGROUP_WRITE:
 		cgroup_settings(origin, &message.cgroup_write);

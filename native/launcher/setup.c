@@ -48,8 +48,7 @@ static int network(struct setup *setup)
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	AUTO_CLOSE fd = -1;
 
-	if (setup->network >= 0)
-		return setns(setup->network, CLONE_NEWNET) ? -errno : 0;
+	(void)setup;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) ? -errno : 0;
 }
@@ -59,6 +58,17 @@ static int write_text(int directory, const char *path, const void *text, size_t 
 	AUTO_CLOSE fd = openat(directory, path, O_WRONLY | O_CLOEXEC);
 
 	return fd < 0 || write(fd, text, length) < 0 ? -errno : 0;
+}
+
+/*
+ * In the launcher's procfs the entries of all sandboxes would lie in one chain, to be searched by
+ * each lookup; but a procfs of processes alone has none.
+ */
+int setup_sysctl(struct setup *setup, const char *path, const void *value, size_t length)
+{
+	int err = write_text(setup->proc, path, value, length);
+
+	return err == -ENOENT ? write_text(host.proc, path, value, length) : err;
 }
 
 static int sysctls(struct setup *setup)
@@ -77,13 +87,7 @@ static int sysctls(struct setup *setup)
 			 (const char *)sysctl.name.data);
 		for (char *at = path; *at; at++)
 			*at = *at == '.' ? '/' : *at;
-		/*
-		 * In the launcher's procfs the entries of all sandboxes would lie in one chain, to
-		 * be searched by each lookup; but a procfs of processes alone has none.
-		 */
-		err = write_text(setup->proc, path, sysctl.value.data, sysctl.value.length);
-		if (err == -ENOENT)
-			err = write_text(host.proc, path, sysctl.value.data, sysctl.value.length);
+		err = setup_sysctl(setup, path, sysctl.value.data, sysctl.value.length);
 		if (err)
 			return err;
 	}
@@ -237,6 +241,7 @@ static const struct {
 	/* Before it has a place, as id maps and sysctls are written through it. */
 	{ "proc", setup_proc },
 	{ "sysctl", sysctls },
+	{ "link", setup_link },
 	{ "hostname", hostname },
 	{ "own-descriptors", own_descriptors },
 	{ "user-namespace", setup_user_namespaces },

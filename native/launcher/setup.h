@@ -20,7 +20,6 @@ struct setup {
 	const struct object *object;
 	int report;   /* where the launcher learns how it went */
 	int listener; /* aether's socket */
-	int network;  /* a namespace that was made before, -1: a new one */
 	/* What the steps have made so far. */
 	uid_t root_uid; /* the host's ids of root in sessions, who owns what is made for them */
 	gid_t root_gid;
@@ -53,12 +52,16 @@ _Noreturn void setup_run(struct setup *setup);
 int setup_cgroups(struct setup *setup);
 int setup_cgroup_namespace(struct setup *setup);
 int setup_proc(struct setup *setup);
+int setup_link(struct setup *setup);
 int setup_user_namespaces(struct setup *setup);
 int setup_user(struct setup *setup);
 int setup_capabilities(struct setup *setup);
 int setup_layers(struct setup *setup);
 int setup_overlay(struct setup *setup);
 int setup_mounts(struct setup *setup);
+
+/* Of the new namespaces; `path` is below /proc. Returns 0 or a negative errno. */
+int setup_sysctl(struct setup *setup, const char *path, const void *value, size_t length);
 
 /* Writes a name into the step that is reported on failure. */
 void setup_step(struct setup *setup, const char *kind, struct dsec_bytes name);

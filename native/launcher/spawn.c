@@ -14,9 +14,11 @@
 #include "host.h"
 #include "kernel.h"
 #include "lifecycle.h"
+#include "router.h"
 #include "setup.h"
 #include "spec.h"
 #include "upper-pool.h"
+#include "veth.h"
 #include "worker.h"
 
 enum {
@@ -58,25 +60,18 @@ static int open_listener(const char *key)
 	return err;
 }
 
-/* A namespace that the edge had made before; never the host's own. */
-static int open_network(const struct dsec_msg_spawn *spec)
+/* The router first, as whoever takes an address must find it there to give it back. */
+static int claim_link(const struct object *object, const struct dsec_msg_spawn *spec)
 {
-	char path[513];
-	struct stat status;
-	int fd;
+	int err;
 
-	if (!(spec->present & DSEC_SPAWN_HAS_NETWORK))
-		return -1;
-	snprintf(path, sizeof(path), "%.*s", (int)spec->network.length,
-		 (const char *)spec->network.data);
-	fd = host_open(path, O_RDONLY);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &status) || status.st_ino == host.network) {
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
+	if (!(spec->present & DSEC_SPAWN_HAS_LINK))
+		return 0;
+	err = router_need(spec->link.gateway);
+	if (!err)
+		err = veth_claim(object->key, spec->link.address);
+	crash_point(CRASH_LINK_CLAIMED);
+	return err;
 }
 
 static void spawn_done(struct worker *worker)
@@ -105,8 +100,8 @@ static int clone_child(struct object *object, struct setup *setup, const char **
 {
 	AUTO_CLOSE life = cgroup_open_life(object->key);
 	struct kernel_clone_args args = {
-		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
-			 (setup->network < 0 ? CLONE_NEWNET : 0) | KERNEL_CLONE_INTO_CGROUP,
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET |
+			 KERNEL_CLONE_INTO_CGROUP,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)life,
 	};
@@ -139,10 +134,9 @@ static int start(struct object *object, const struct dsec_msg_spawn *spec,
 	struct setup setup = {
 		.spec = spec,
 		.object = object,
-		.network = -1,
 		.listener = -1,
 	};
-	const char *name = "network";
+	const char *name = "link";
 	int err = cgroup_make(object, spec->cgroups, step);
 
 	if (err)
@@ -150,8 +144,7 @@ static int start(struct object *object, const struct dsec_msg_spawn *spec,
 	crash_point(CRASH_SPAWN_CGROUP);
 	if (spec->root.upper.driver == DSEC_UPPER_DRIVER_IMAGE)
 		upper_pool_take(object, &spec->root.upper);
-	if (spec->present & DSEC_SPAWN_HAS_NETWORK)
-		err = setup.network = open_network(spec);
+	err = claim_link(object, spec);
 	if (err >= 0) {
 		name = "listener";
 		err = setup.listener = open_listener(object->key);
@@ -159,7 +152,6 @@ static int start(struct object *object, const struct dsec_msg_spawn *spec,
 	crash_point(CRASH_SPAWN_SOCKET);
 	if (err >= 0)
 		err = clone_child(object, &setup, &name);
-	close_fd(&setup.network);
 	close_fd(&setup.listener);
 	strcpy(step, name);
 	return err < 0 ? err : 0;

@@ -268,6 +268,25 @@ static struct failure check_descriptors(const struct dsec_msg_spawn *spec, const
 			  "descriptors are 0 to 3: three of kind null, and the listener");
 }
 
+bool spec_is_address(uint32_t address)
+{
+	uint32_t network = address >> 24;
+
+	return network > 0 && network != 127 && network < 224;
+}
+
+static const char *check_link(const struct dsec_msg_spawn *spec)
+{
+	const struct dsec_msg_link *link = &spec->link;
+
+	if (!(spec->present & DSEC_SPAWN_HAS_LINK))
+		return NULL;
+	return spec_is_address(link->address) && spec_is_address(link->gateway) &&
+			       link->address != link->gateway
+		       ? NULL
+		       : "a link has the address of a host, and that of another";
+}
+
 static const struct {
 	const char *step;
 	const char *code;
@@ -285,6 +304,7 @@ static const struct {
 	{ "spec:sysctls", DSEC_ERROR_PERMISSION_DENIED, check_sysctls },
 	{ "spec:privileges", DSEC_ERROR_PERMISSION_DENIED, check_privileges },
 	{ "spec:rlimits", DSEC_ERROR_PERMISSION_DENIED, check_rlimits },
+	{ "spec:link", DSEC_ERROR_INVALID_ARGUMENT, check_link },
 	{ "spec:program", DSEC_ERROR_PERMISSION_DENIED, check_program },
 };
 

@@ -34,6 +34,9 @@ uint32_t spec_host_id(const struct dsec_msg_spawn *spec, uint32_t inside);
 /* The same for an id of sessions. */
 uint32_t spec_session_host_id(const struct dsec_msg_spawn *spec, uint32_t inside);
 
+/* Of one host: neither unspecified, loopback, multicast nor broadcast. */
+bool spec_is_address(uint32_t address);
+
 /* True when `bytes` is exactly this text, or begins with it. */
 bool spec_is(struct dsec_bytes bytes, const char *text);
 bool spec_starts_with(struct dsec_bytes bytes, const char *text);

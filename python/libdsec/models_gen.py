@@ -39,6 +39,38 @@ class AttachStdinEnd(BaseModel):
     offset: int
 
 
+class DeniedEvent(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cursor: str = Field(description="Opaque place in a stream of events.")
+    at_ms: int
+    project: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    principal: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    job: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    sandbox: str = Field(
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    type: Literal["denied"]
+    at: Literal["dns", "egress", "packet", "call"]
+    reason: str
+    target: str | None = None
+    port: int | None = None
+    version: int = Field(description="Of the rules that were in force.")
+    suppressed: int = Field(
+        description="Others since the last event, which were only counted."
+    )
+
+
 class DirectoryCreate(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -159,9 +191,9 @@ class EnvironmentPut(BaseModel):
 
 
 class EventType(
-    RootModel[Literal["sandbox-state", "exec-exit", "session-end", "lost"]]
+    RootModel[Literal["sandbox-state", "exec-exit", "session-end", "denied", "lost"]]
 ):
-    root: Literal["sandbox-state", "exec-exit", "session-end", "lost"]
+    root: Literal["sandbox-state", "exec-exit", "session-end", "denied", "lost"]
 
 
 class ExecExit(BaseModel):
@@ -910,8 +942,16 @@ class ErrorBody(BaseModel):
     details: dict[str, str | float | bool]
 
 
-class Event(RootModel[SandboxStateEvent | ExecExitEvent | SessionEndEvent | LostEvent]):
-    root: SandboxStateEvent | ExecExitEvent | SessionEndEvent | LostEvent
+class Event(
+    RootModel[
+        SandboxStateEvent
+        | ExecExitEvent
+        | SessionEndEvent
+        | DeniedEvent
+        | LostEvent
+    ]
+):
+    root: SandboxStateEvent | ExecExitEvent | SessionEndEvent | DeniedEvent | LostEvent
 
 
 class Exec(BaseModel):
@@ -1234,6 +1274,22 @@ class NetworkRule(BaseModel):
     protocol: Literal["tcp", "udp"] | None = None
 
 
+class NetworkUpdate(BaseModel):
+    """
+    All rules from now on. What they do not open is shut when the answer comes, open connections included.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    version: int = Field(
+        description="Of the rules that are replaced: `conflict` where others are in force.",
+    )
+    rules: list[NetworkRule]
+
+
 class Protection(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -1288,6 +1344,23 @@ class SandboxCreate(BaseModel):
         description="Start even where the node lacks a protection, and say so.",
     )
     wait_for: Literal["allocated", "ready"] | None = None
+
+
+class SandboxNetwork(BaseModel):
+    """
+    Of a sandbox that was created with rules: its address on the node, and the rules in force.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    address: str
+    version: int = Field(
+        description="Of the rules; grows with every change of them."
+    )
+    rules: list[NetworkRule]
 
 
 class SandboxSpec(BaseModel):
@@ -1461,6 +1534,7 @@ class Sandbox(BaseModel):
         default=None,
         description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
+    network: SandboxNetwork | None = None
     usage: SandboxUsage | None = None
 
 

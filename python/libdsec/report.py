@@ -22,8 +22,9 @@ class DSecContainerRunArgs:
 
     `container_image`: `kind/name:version` is a layer, `name:version` the base of that name, and a plain
     name an environment. `memory_limit_mb`: MiB. `cpu_cores_limit`: processors, also parts of one.
-    `ttl_running_stop`: seconds after which it is stopped. `network_rules`: what it may reach, kind to
-    targets, as in `{"domain": ["example.org"]}`; nothing, where empty. `init_user`: who runs its commands.
+    `ttl_running_stop`: seconds after which it is stopped. `network_rules`: what it may reach: services
+    as in `{"pypi": True}`, or kind to targets as in `{"domain": ["example.org"]}`; absent: nothing.
+    `init_user`: who runs its commands.
     """
 
     container_image: str
@@ -99,13 +100,11 @@ def container_options(args: DSecContainerRunArgs) -> tuple[str | None, CreateOpt
 
 
 def network_rules(rules: Mapping[str, Sequence[str] | bool]) -> Iterator[models.NetworkRule]:
-    """A rule for each target. Rules without targets allow nothing, or what no rule can say."""
+    """A rule for each target, and one for each service that is `True`."""
     for kind, targets in rules.items():
         if targets is True:
-            raise UnsupportedError(
-                f"a network rule names what may be reached: {kind!r} does not",
-                details={"field": "network_rules"},
-            )
+            yield as_model(models.NetworkRule, {"kind": "service", "target": kind})
+            continue
         for target in targets or ():
             yield as_model(models.NetworkRule, {"kind": kind, "target": target})
 

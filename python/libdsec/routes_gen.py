@@ -12,6 +12,7 @@ STOP_SANDBOX = Route("stopSandbox", "POST", "/v1/sandboxes/{sandboxId}/stop", "i
 PAUSE_SANDBOX = Route("pauseSandbox", "POST", "/v1/sandboxes/{sandboxId}/pause", "idempotent")
 RESUME_SANDBOX = Route("resumeSandbox", "POST", "/v1/sandboxes/{sandboxId}/resume", "idempotent")
 RENEW_SANDBOX = Route("renewSandbox", "PUT", "/v1/sandboxes/{sandboxId}/ttl", "idempotent")
+UPDATE_NETWORK = Route("updateNetwork", "PUT", "/v1/sandboxes/{sandboxId}/network", "idempotent")
 ROLLBACK_SANDBOX = Route("rollbackSandbox", "POST", "/v1/sandboxes/{sandboxId}/rollback", "keyed")
 PACK_DIFF = Route("packDiff", "POST", "/v1/sandboxes/{sandboxId}/pack-diff", "keyed")
 CREATE_SNAPSHOT = Route("createSnapshot", "POST", "/v1/sandboxes/{sandboxId}/snapshots", "keyed")

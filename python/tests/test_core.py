@@ -202,8 +202,9 @@ def test_arguments_of_the_report() -> None:
     )
     assert options["ttl"] == libdsec.Ttl(lifetime_ms=300_000)
     assert options["network"] == [libdsec.NetworkRule(kind="domain", target="example.org")]
-    with pytest.raises(errors.UnsupportedError, match="pypi"):
-        container_options(DSecContainerRunArgs(container_image="a", network_rules={"pypi": True}))
+    rules = {"npm": False, "pypi": True}
+    _, options = container_options(DSecContainerRunArgs(container_image="a", network_rules=rules))
+    assert options["network"] == [libdsec.NetworkRule(kind="service", target="pypi")]
 
 
 def test_every_code_has_its_class_with_a_remedy() -> None:

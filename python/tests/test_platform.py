@@ -13,6 +13,8 @@ from fake_server import KEY, Exchange, FakeServer, HangUp, give, hang_up, refuse
 from libdsec import SandboxFailure, Timeout, errors, models
 from shapes import BOX_PATH, SANDBOX, sandbox
 
+NETWORK = {"address": "100.96.0.2", "version": 5, "rules": []}
+
 BATCH = ("POST", "/v1/sandbox-batches")
 DIGEST = "sha256:" + "0" * 64
 NO_ROOM = {
@@ -164,6 +166,14 @@ def test_the_life_of_a_sandbox(box: Any, server: FakeServer) -> None:
     assert box.resume().state == "running"
     assert box.renew({"idle_ms": 1000}).info.revision == 4
     assert server.requests[-1].json == {"idleMs": 1000}
+    with pytest.raises(errors.UnsupportedError):
+        box.set_network([])
+    server.on("PUT", f"{BOX_PATH}/network", give(sandbox(network=NETWORK)))
+    rules = [{"kind": "service", "target": "pypi"}]
+    network = box.set_network(rules, version=4).info.network
+    assert network is not None and network.version == 5
+    box.set_network([])
+    assert server.requests[-1].json == {"version": 5, "rules": []}
     waiting = give(sandbox(revision=5))
     server.on(
         "GET", BOX_PATH, waiting, waiting, hang_up, give(sandbox(state="stopped", endReason="ttl"))

@@ -35,6 +35,7 @@ import {
   buildNative,
   cgroupDirectories,
   LAUNCHER,
+  linksOf,
   NATIVE,
   pinnedPaths,
   until,
@@ -179,6 +180,7 @@ function leftoversOf(stateRoot: string, edgeId: string): string[] {
   return [
     ...groups,
     ...list(join(stateRoot, 'run/sb')),
+    ...linksOf(stateRoot),
     ...list(join(stateRoot, 'run/views')).filter((name) => name.startsWith('boot-')),
     ...pinnedPaths(stateRoot).filter((path) => /^\/uppers\/|\/users\//.test(path)),
   ];
@@ -186,7 +188,7 @@ function leftoversOf(stateRoot: string, edgeId: string): string[] {
 
 async function removeNode(stateRoot: string, edgeId: string): Promise<void> {
   await removeCgroups(edgeId);
-  for (const mount of ['run/layers.mnt', 'run']) {
+  for (const mount of ['run/router.net', 'run/layers.mnt', 'run']) {
     try {
       umount(join(stateRoot, mount), { detach: true });
     } catch {

@@ -37,11 +37,12 @@ describe.runIf(canMount)('a launcher that dies (needs root)', () => {
   /** One life, and the layer under it. */
   async function live(client: LauncherClient) {
     await mountLayers(client, [base]);
-    // With most that can be left: a mount, a device and a file.
+    // With most that can be left: a mount, devices and a file.
     const upper = { driver: 'image', sizeBytes: 16 * MIB, inodesMax: 256 } as const;
     const change = ({ root, ...spec }: SpawnFields): SpawnFields => ({
       ...spec,
       root: { layers: root?.layers ?? [], nosuid: false, upper },
+      link: { address: 0x64_60_00_02, gateway: 0xa9_fe_4d_01 },
     });
     await client.spawn(world.spec(key, { layers: [base], change }));
     await client.kill(key);
@@ -54,7 +55,9 @@ describe.runIf(canMount)('a launcher that dies (needs root)', () => {
   }, async () => {
     const points = execFileSync(LAUNCHER, ['--crash-points'], { encoding: 'utf8' })
       .trim()
-      .split('\n');
+      .split('\n')
+      // The router is made once; launcher-network.test.ts sees to that.
+      .filter((point) => !point.startsWith('router-'));
     expect(points.length).toBeGreaterThan(10);
     for (const point of points) {
       const doomed = await world.start(point);

@@ -258,17 +258,14 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
     expect(await world.ask(key, 'session write /.dsec/x')).toBe('30');
   });
 
-  it('sees what is mounted below the state root after its start: binds and networks', async () => {
+  it('sees what is mounted below the state root after its start', async () => {
     const place = (name: string) => join(world.stateRoot, name);
-    for (const name of ['later', 'net']) mkdirSync(place(name));
+    mkdirSync(place('later'));
     execFileSync('mount', ['-t', 'tmpfs', 'later', place('later')]);
     writeFileSync(place('later/shown'), 'later');
-    writeFileSync(place('net/one'), '');
-    execFileSync('unshare', [`--net=${place('net/one')}`, 'true']);
     try {
-      const { pid } = await spawn((spec) => ({
+      await spawn((spec) => ({
         ...spec,
-        network: bytes('net/one'),
         mounts: [
           ...spec.mounts,
           { kind: 'bind', target: bytes('/mnt/shown'), source: bytes('later'), flags: 0 },
@@ -276,10 +273,7 @@ describe.runIf(canMount)('a sandbox as the host sees it (needs root)', () => {
       }));
       expect(await world.ask(key, 'session read /mnt/shown/shown')).toBe('later');
       expect(await world.ask(key, 'session write /mnt/shown/x')).toBe('30');
-      const network = `net:[${statSync(place('net/one')).ino}]`;
-      expect(readlinkSync(`/proc/${pid}/ns/net`)).toBe(network);
     } finally {
-      umount(place('net/one'), { detach: true });
       umount(place('later'), { detach: true });
     }
   });

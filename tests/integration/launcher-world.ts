@@ -153,7 +153,7 @@ export function openLauncherWorld(options: WorldOptions): LauncherWorld {
     async close() {
       for (const launcher of running) await launcher.kill();
       await removeCgroups(edgeId);
-      for (const mount of ['run/layers.mnt', 'run']) {
+      for (const mount of ['run/router.net', 'run/layers.mnt', 'run']) {
         try {
           umount(join(stateRoot, mount), { detach: true });
         } catch {
@@ -213,6 +213,7 @@ function leftoversOf(stateRoot: string, edgeId: string): string[] {
   return [
     ...groups.filter((path) => !basename(path).startsWith('pool-')),
     ...list(join(stateRoot, 'run/sb')),
+    ...linksOf(stateRoot),
     ...pinnedPaths(stateRoot).filter((path) => /^\/uppers\/|\/users\//.test(path)),
   ];
 }
@@ -355,6 +356,22 @@ const groupsIn = (directory: string) =>
   readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => join(directory, entry.name));
+
+/** Links of sandboxes: devices in the router namespace of a state root, and notes of whose they are. */
+export function linksOf(stateRoot: string): string[] {
+  const pin = join(stateRoot, 'run/router.net');
+  const notes = list(join(stateRoot, 'run/links'));
+  if (!isNamespace(pin)) return notes;
+  const text = execFileSync('nsenter', [`--net=${pin}`, 'cat', '/proc/net/dev'], {
+    encoding: 'utf8',
+  });
+  return [...notes, ...(text.match(/\bv[\da-f]{8}(?=:)/g) ?? [])];
+}
+
+/** Not a plain file, over which none was mounted yet. */
+function isNamespace(pin: string): boolean {
+  return existsSync(pin) && readFileSync('/proc/self/mounts', 'utf8').includes(` ${pin} nsfs `);
+}
 
 /** Paths in the namespace that is pinned below a state root. */
 export function pinnedPaths(stateRoot: string): string[] {

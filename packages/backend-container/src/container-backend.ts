@@ -18,6 +18,7 @@ import { type LauncherLink, openLauncherLink } from './launcher-link.ts';
 import { createLayerMounts, type LayerMountEffects } from './layer-mounts.ts';
 import { probeNode } from './node-facts.ts';
 import { protectionsOf } from './protections.ts';
+import { createRouter } from './router.ts';
 import {
   freezeSandbox,
   pauseSandbox,
@@ -94,6 +95,7 @@ export async function openContainerBackend(options: ContainerBackendOptions): Pr
   });
   const context: BackendContext = {
     ...{ stateRoot, node, link, layers, views, clock, lives, listeners },
+    router: createRouter(stateRoot, link),
     slots: new Map(),
   };
   return backendOf(context);
@@ -113,6 +115,7 @@ function backendOf(context: BackendContext): Backend {
     resume: (key, signal) => thawSandbox(context, key, signal),
     stats: async (key) => sandboxStats(context, key),
     recover: (claims, signal) => recoverSandboxes(context, claims, signal),
+    router: (gateway, signal) => context.router.open(gateway, signal),
     onExit: (listener) => context.listeners.push(listener),
     async close() {
       context.link.close();
@@ -168,6 +171,7 @@ async function report(context: BackendContext, signal?: AbortSignal): Promise<Ba
   const found = {
     kind: 'container',
     protections: protectionsOf(node, { driver, fitsMemory: true }),
+    network: context.router.report(),
     upperDrivers: node.upperDrivers,
     slotsMax: node.slotsMax,
   } as const;

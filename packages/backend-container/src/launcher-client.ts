@@ -19,6 +19,7 @@ type RequestType =
   | 'layer-mount'
   | 'layer-unmount'
   | 'layer-list'
+  | 'router'
   | 'cgroup-write';
 type AnswerType = 'spawned' | 'listed' | 'layers-listed' | 'done';
 
@@ -62,6 +63,8 @@ export interface LauncherClient {
   mountLayer(fields: FieldsOf<'layer-mount'>, signal?: AbortSignal): Promise<void>;
   unmountLayer(layerId: Digest, signal?: AbortSignal): Promise<void>;
   listLayers(signal?: AbortSignal): Promise<readonly MountedLayer[]>;
+  /** Makes the router namespace unless it is there; the gateway's address as a number. */
+  makeRouter(gateway: number, signal?: AbortSignal): Promise<void>;
   writeCgroup(fields: FieldsOf<'cgroup-write'>, signal?: AbortSignal): Promise<void>;
   close(): void;
   /** Resolves once the connection is gone, with the reason. */
@@ -142,6 +145,7 @@ function createClient(
         const page = await call('layer-list', fields, 'layers-listed', signal);
         return { items: page.layers, more: page.more };
       }),
+    makeRouter: (gateway, signal) => done('router', { gateway }, signal),
     writeCgroup: (fields, signal) => done('cgroup-write', fields, signal),
     close: () => channel.close(),
     closed,

@@ -19,16 +19,20 @@ const ALWAYS: readonly Protection[] = [
   enforced('capabilities', "docker's without MKNOD, NET_RAW, SYS_CHROOT and AUDIT_WRITE"),
   enforced('no-new-privileges', 'set-user-id programs give nothing'),
   enforced('proc-mask', 'what of /proc and /sys tells of the host or acts on it is covered'),
-  enforced('network-isolation', 'a network namespace with a loopback alone'),
 ];
 
 /**
  * What a sandbox of this node would have in force, with this writable layer. The list is the backend's
  * own: each is there whatever its state.
  */
-export function protectionsOf(node: NodeFacts, upper: UpperChoice): readonly Protection[] {
+export function protectionsOf(
+  node: NodeFacts,
+  upper: UpperChoice,
+  isLinked = false,
+): readonly Protection[] {
   return [
     ...ALWAYS,
+    networkIsolation(isLinked),
     controllerLimit(node, 'cpu', 'cpu-limit'),
     memoryLimit(node),
     controllerLimit(node, 'pids', 'pids-limit'),
@@ -42,6 +46,14 @@ export function protectionsOf(node: NodeFacts, upper: UpperChoice): readonly Pro
     },
   ];
 }
+
+const networkIsolation = (isLinked: boolean): Protection =>
+  enforced(
+    'network-isolation',
+    isLinked
+      ? 'a network namespace whose one neighbour is a router without a way out of it'
+      : 'a network namespace with a loopback alone',
+  );
 
 function controllerLimit(node: NodeFacts, controller: Controller, name: string): Protection {
   const place = node.cgroups.controllers[controller];

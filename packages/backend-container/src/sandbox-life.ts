@@ -7,6 +7,7 @@ import type { LauncherLink } from './launcher-link.ts';
 import type { LayerMounts } from './layer-mounts.ts';
 import { cgroupSettings, cgroupsOf } from './limit-settings.ts';
 import type { NodeFacts } from './node-facts.ts';
+import type { Router } from './router.ts';
 import { objectId } from './spawn-spec.ts';
 import type { UpperDriver } from './upper-choice.ts';
 import type { ViewFiles } from './view-files.ts';
@@ -47,6 +48,7 @@ export interface BackendContext {
   readonly link: LauncherLink;
   readonly layers: LayerMounts;
   readonly views: ViewFiles;
+  readonly router: Router;
   readonly clock: Clock;
   /** By object id; changed by `enroll` and `forget` alone. */
   readonly lives: Map<string, Life>;

@@ -4,6 +4,7 @@ import { identityOf, rangeBase, rangeLast } from './id-range.ts';
 import { cgroupsOf } from './limit-settings.ts';
 import type { NodeFacts } from './node-facts.ts';
 import { bootIdOf, type ProcView, processorMask } from './proc-views.ts';
+import { linkOf } from './router.ts';
 import { boundFile, sandboxMounts } from './sandbox-mounts.ts';
 import { partsOf, VIEWS_DIRECTORY } from './spec-parts.ts';
 import type { UpperChoice } from './upper-choice.ts';
@@ -83,6 +84,7 @@ export function spawnSpecOf(plan: SandboxPlan, node: NodeFacts, upper: UpperChoi
       { number: 3, kind: 'listener', name: Buffer.from(socketPath(key)) },
     ],
     oomScoreAdj: OOM_SCORE_ADJ,
+    ...linkOf(plan.network),
     cpus: processorMask(slot, parts.processors, node.processors),
   };
 }

@@ -43,6 +43,19 @@ export interface SandboxPlan {
   readonly requireProtections: readonly string[];
   /** False: a protection of the backend's own list that is absent is `unsupported` too. */
   readonly allowDegraded: boolean;
+  /** A link to the node's router namespace. Absent: the sandbox has loopback only. */
+  readonly network?: PlannedNetwork;
+}
+
+/**
+ * A sandbox has one address, which no other living sandbox of the node has, and one neighbour: the gateway.
+ * Inside, the link is `eth0`; its other end is `hostEndName(address)` in the router namespace.
+ */
+export interface PlannedNetwork {
+  /** IPv4 in dotted form. */
+  readonly address: string;
+  /** IPv4 in dotted form, the same for every sandbox of the node. */
+  readonly gateway: string;
 }
 
 export interface PlannedLayer {
@@ -75,6 +88,22 @@ export interface BackendReport {
   /** The first is the default for limits that fit it. */
   readonly upperDrivers: readonly string[];
   readonly slotsMax: number;
+  /** Absent: every plan has to be without `network`, and one that is not is `unsupported`. */
+  readonly network?: BackendNetworkReport;
+}
+
+export interface BackendNetworkReport {
+  /** Why this node cannot link sandboxes; absent when it can. */
+  readonly unavailable?: DsecError;
+}
+
+/** Where the host ends of all sandboxes of a node are, and where its proxies listen. */
+export interface RouterNamespace {
+  /**
+   * Opens the network namespace. It is one file for as long as the router lives, also across restarts of the
+   * edge. It has no route to anywhere but the sandboxes.
+   */
+  readonly namespacePath: string;
 }
 
 /** What a restarted edge says that it has. */
@@ -145,8 +174,19 @@ export interface Backend {
   recover(claims: readonly SandboxClaim[], signal?: AbortSignal): Promise<RecoveryReport>;
   /** Each end of a sandbox that was not asked for by `stop`, once, within a second of it. */
   onExit(listener: (exit: SandboxExit) => void): void;
+  /**
+   * The node's router namespace, with the gateway's address in it; made by the first call or the first plan
+   * with a network. Absent where the report has no `network`; `unsupported` where that says `unavailable`.
+   */
+  router?(gateway: string, signal?: AbortSignal): Promise<RouterNamespace>;
   /** Lets go. Sandboxes run on. */
   close(): Promise<void>;
 }
 
 export const FREEZE_TIMEOUT_MS = 2_000;
+
+/** The name of the router's end of the link of the sandbox with this address. */
+export function hostEndName(address: string): string {
+  const bytes = address.split('.').map(Number);
+  return `v${Buffer.from(bytes).toString('hex')}`;
+}

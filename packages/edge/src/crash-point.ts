@@ -7,6 +7,7 @@ export const CRASH_POINTS = [
   'create.before-intent',
   'create.after-intent',
   'create.after-backend',
+  'create.after-network',
   'create.after-hello',
   'create.after-running',
   'stop.after-intent',

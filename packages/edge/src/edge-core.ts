@@ -27,6 +27,8 @@ import { type AgentConnector, LIFECYCLE_TIMES, type LifecycleTimes } from './lif
 import type { Recovery } from './lifecycle/recover.ts';
 import { createRegistry } from './lifecycle/registry.ts';
 import { openSlots } from './lifecycle/slots.ts';
+import { tellDenials } from './network/denied-events.ts';
+import { type NodeNetwork, withoutNetwork } from './network/network.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { NodePolicy } from './settle-spec.ts';
 import { createTimerWheel, type TimerWheel } from './timer-wheel.ts';
@@ -45,6 +47,8 @@ export interface EdgeCoreOptions {
   /** Called once, with the epoch of the journal (I2). */
   readonly openBackend: (epoch: number) => Promise<Backend>;
   readonly openAgents: (backend: Backend, epoch: number) => AgentConnector;
+  /** Called once; absent: sandboxes have loopback only. */
+  readonly openNetwork?: (backend: Backend, report: BackendReport) => NodeNetwork;
   readonly environments: EnvironmentSource;
   readonly policy: NodePolicy;
   readonly probe: HostProbe;
@@ -126,15 +130,17 @@ function compose(
   const admission = createAdmission(limits, options.probe, clock);
   const agents = options.openAgents(backend, journal.epoch);
   const registry = createRegistry({ edgeId, clock, journal, table, events, wheel });
+  const network = openNetwork(options, backend, report);
+  tellDenials({ network, registry, events, clock });
   const lifecycle = createLifecycle(
     {
-      ...{ clock, journal, table, registry, wheel, backend, admission, agents },
+      ...{ clock, journal, table, registry, wheel, backend, network, admission, agents },
       slots: openSlots(journal, table, slotsMax),
       times: { ...LIFECYCLE_TIMES, ...options.times },
       closing: closing.signal,
       report: (what, error, sandbox) => log.warn({ err: error, sandbox }, `${what} failed`),
     },
-    { ...options, idempotency, report },
+    { ...options, idempotency, report, network },
   );
   const { requireRunning, fail } = lifecycle;
   return {
@@ -157,10 +163,24 @@ function compose(
       events.close();
       wheel.close();
       agents.close();
+      await network.close();
       await backend.close();
       journal.close();
     },
   };
+}
+
+function openNetwork(
+  options: EdgeCoreOptions,
+  backend: Backend,
+  report: BackendReport,
+): NodeNetwork {
+  if (report.network === undefined || options.openNetwork === undefined) {
+    return withoutNetwork('its backend links none');
+  }
+  const { unavailable } = report.network;
+  if (unavailable !== undefined) return withoutNetwork(unavailable.message);
+  return options.openNetwork(backend, report);
 }
 
 async function withPatience(work: Promise<void>, clock: Clock): Promise<void> {

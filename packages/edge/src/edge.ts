@@ -13,6 +13,7 @@ import { createEdgeHandlers } from './http/edge-handlers.ts';
 import { createEdgeMetrics, type EdgeMetrics } from './http/edge-metrics.ts';
 import type { EdgeHandlers } from './http/handlers.ts';
 import { addLifecycleMetrics } from './lifecycle/lifecycle-metrics.ts';
+import { writeResolver } from './network/resolver-file.ts';
 import { createPorts } from './ports/ports.ts';
 import type { Sandboxes } from './sandboxes.ts';
 
@@ -51,7 +52,15 @@ export async function openEdge(options: EdgeOptions, signal: AbortSignal): Promi
           if (isSame && entry.state === 'running') late.sandboxes?.fail(entry, reason, error);
         },
       });
-      return late.agents;
+      const { agents } = late;
+      return {
+        ...agents,
+        async setResolver(key, address, linkSignal) {
+          const link = await agents.link(key, linkSignal);
+          const dial = (dialSignal?: AbortSignal) => backend.dial(key, dialSignal);
+          await writeResolver(link, dial, random, address, linkSignal);
+        },
+      };
     },
   });
   late.sandboxes = core.sandboxes;

@@ -26,6 +26,13 @@ export { dueOf, expiryOf } from './lifecycle/deadlines.ts';
 export type { Lifecycle } from './lifecycle/lifecycle.ts';
 export type { AgentConnector, LifecycleTimes } from './lifecycle/parts.ts';
 export type { Recovery } from './lifecycle/recover.ts';
+export { createAddressPool, overlappingRoutes } from './network/address-pool.ts';
+export type { DeniedAccess, NetworkedSandbox, NodeNetwork } from './network/network.ts';
+export {
+  createNodeNetwork,
+  NETWORK_DEFAULTS,
+  type NodeNetworkOptions,
+} from './network/node-network.ts';
 export { defaultNodePolicy } from './node-policy.ts';
 export { type Caller, type KeyedContext, type OperationContext, traceBytes } from './operation.ts';
 export { createPorts, type Ports, type PortsOptions } from './ports/ports.ts';

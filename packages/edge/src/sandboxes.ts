@@ -3,7 +3,7 @@
  * need of the lifecycle. The registry keeps them; this file is the contract.
  */
 import type { SandboxKey, SandboxPlan, SandboxRuntime } from '@dsec/backend';
-import type { EdgeState, Sandbox, SandboxSpec, Ttl } from '@dsec/protocol';
+import type { EdgeState, Sandbox, SandboxNetwork, SandboxSpec, Ttl } from '@dsec/protocol';
 import type {
   DsecError,
   EndReason,
@@ -42,6 +42,8 @@ export interface SandboxEntry {
   /** Present from `running` on. */
   readonly runtime: SandboxRuntime | undefined;
   readonly ttl: Ttl;
+  /** Its address, and the rules in force; absent for one that has loopback only. */
+  readonly network: SandboxNetwork | undefined;
   readonly timings: Sandbox['timings'];
   /** Its time is up and it is kept for scoring: no command starts any more. */
   readonly inGrace: boolean;

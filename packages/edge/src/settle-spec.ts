@@ -13,6 +13,7 @@ import {
   type Ttl,
 } from '@dsec/protocol';
 import { DsecError, KIB, parseSandboxId, type SandboxId } from '@dsec/std';
+import { backendProtections, type NodeNetwork } from './network/network.ts';
 import type { Caller } from './operation.ts';
 import type { ProcessDefaults } from './sandboxes.ts';
 
@@ -26,8 +27,8 @@ export interface NodePolicy {
 export interface SettledSandbox {
   readonly spec: SandboxSpec;
   readonly layers: Sandbox['layers'];
-  /** All but the slot, which is known when it is admitted. */
-  readonly plan: Omit<SandboxPlan, 'slot'>;
+  /** All but the slot, which is known when it is admitted, and what follows from it. */
+  readonly plan: Omit<SandboxPlan, 'slot' | 'network'>;
   readonly defaults: ProcessDefaults;
   readonly ttl: Ttl;
 }
@@ -48,9 +49,13 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 /**
  * What can be said before layers are looked at. Throws `invalid-argument` with the field, or `unsupported`
- * for what this node cannot give.
+ * for what this node cannot give, and what is wrong with rules of the network.
  */
-export function checkCreate(create: SandboxCreate, backend: Pick<BackendReport, 'kind'>): void {
+export function checkCreate(
+  create: SandboxCreate,
+  backend: Pick<BackendReport, 'kind'>,
+  network: Pick<NodeNetwork, 'check'>,
+): void {
   // Both: an apiserver has settled the name, which stays for show.
   if (create.environment === undefined && create.layers === undefined) {
     throw invalid('layers', 'a sandbox needs either a named environment or its layers');
@@ -60,12 +65,11 @@ export function checkCreate(create: SandboxCreate, backend: Pick<BackendReport, 
       details: { field: 'backend' },
     });
   }
-  if ((create.network ?? []).length > 0) {
-    throw new DsecError('unsupported', 'sandboxes of this node have no network to open', {
-      details: { field: 'network' },
-    });
-  }
+  if (isNetworked(create)) network.check(create.network ?? []);
 }
+
+/** Whether it gets a link. No rules: loopback only. */
+export const isNetworked = ({ network = [] }: Pick<SandboxSpec, 'network'>) => network.length > 0;
 
 /** Throws `invalid-argument` with the field that cannot be met. */
 export function settleSpec(input: SettleInput): SettledSandbox {
@@ -90,7 +94,8 @@ export function settleSpec(input: SettleInput): SettledSandbox {
     plan: {
       key: { id, generation: 1 },
       layers: environment.layers.map(({ kind, layerId }) => ({ kind, layerId })),
-      ...{ limits, requireProtections, allowDegraded },
+      ...{ limits, allowDegraded },
+      requireProtections: backendProtections(requireProtections, isNetworked(create)),
       hostname: parseSandboxId(id).random,
       isolationDomain: isolationDomainOf(isolation, caller.project, job),
     },

@@ -2,10 +2,12 @@ import { checkCreate, defaultNodePolicy, settleSpec } from '@dsec/edge';
 import { check, type SandboxCreate, SandboxSpec } from '@dsec/protocol';
 import { type DsecError, parseJobId, parseSandboxId } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
+import { withoutNetwork } from '../src/network/network.ts';
 import { CALLER, CREATE, HOST, LAYER } from './core-world.ts';
 
 const { id } = parseSandboxId('sb-s1-e1-abcdefghijklmnop');
 const CONTAINER = { kind: 'container' } as const;
+const LOOPBACK = withoutNetwork('a test');
 const NONE: string[] = [];
 const IMAGE = { env: NONE, workdir: '', user: '', entrypoint: NONE, command: NONE };
 
@@ -109,18 +111,18 @@ describe('checkCreate', () => {
     ['backend', { ...CREATE, backend: 'microvm' }],
     ['network', { ...CREATE, network: [{ kind: 'domain', target: 'example.org' }] }],
   ] as const)('refuses by %s', (field, create) => {
-    expect(fieldOf(() => checkCreate(create as SandboxCreate, CONTAINER))).toBe(field);
+    expect(fieldOf(() => checkCreate(create as SandboxCreate, CONTAINER, LOOPBACK))).toBe(field);
   });
 
   it('takes the rest', () => {
     expect(
-      fieldOf(() => checkCreate({ ...CREATE, environment: 'settled' }, CONTAINER)),
+      fieldOf(() => checkCreate({ ...CREATE, environment: 'settled' }, CONTAINER, LOOPBACK)),
     ).toBeUndefined();
     expect(
-      fieldOf(() => checkCreate({ environment: 'e', network: [] }, CONTAINER)),
+      fieldOf(() => checkCreate({ environment: 'e', network: [] }, CONTAINER, LOOPBACK)),
     ).toBeUndefined();
     expect(
-      fieldOf(() => checkCreate({ ...CREATE, backend: 'container' }, CONTAINER)),
+      fieldOf(() => checkCreate({ ...CREATE, backend: 'container' }, CONTAINER, LOOPBACK)),
     ).toBeUndefined();
   });
 });

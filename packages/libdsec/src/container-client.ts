@@ -14,8 +14,8 @@ export interface ContainerRunFields {
   readonly cpuCoresLimit?: number | undefined;
   /** Seconds until it is stopped, running or not. */
   readonly ttlRunningStop?: number | undefined;
-  /** Kind to targets: `{ domain: ['example.org'] }`. Empty: it reaches nothing. */
-  readonly networkRules?: Readonly<Partial<Record<NetworkRule['kind'], readonly string[]>>>;
+  /** Services, `{ pypi: true }`, or kind to targets, `{ domain: ['example.org'] }`. Empty: nothing. */
+  readonly networkRules?: Readonly<Record<string, readonly string[] | boolean>>;
   /** Who runs its commands. */
   readonly initUser?: string | undefined;
 }
@@ -86,14 +86,19 @@ function createOptionsOf(run: ContainerRunFields): CreateOptions {
     memoryBytes: memoryLimitMb === undefined ? undefined : memoryLimitMb * MIB,
     cpuMillicores: cpuCoresLimit === undefined ? undefined : Math.round(cpuCoresLimit * 1000),
   });
-  const network = Object.entries(networkRules).flatMap(([kind, targets]) =>
-    targets.map((target) => ({ kind: kind as NetworkRule['kind'], target })),
-  );
+  const network = Object.entries(networkRules).flatMap(([kind, targets]) => rulesOf(kind, targets));
   return {
     ...imageOf(run.containerImage),
     ...{ backend: 'container', limits, network, user: initUser },
     ttl: ttlRunningStop === undefined ? undefined : { lifetimeMs: ttlRunningStop * SECOND_MS },
   };
+}
+
+/** What is no kind is refused by the server. */
+function rulesOf(kind: string, targets: readonly string[] | boolean): NetworkRule[] {
+  if (targets === true) return [{ kind: 'service', target: kind }];
+  if (targets === false) return [];
+  return targets.map((target) => ({ kind: kind as NetworkRule['kind'], target }));
 }
 
 function imageOf(image: string): Pick<CreateOptions, 'environment' | 'layers'> {

@@ -1,10 +1,10 @@
-import { ROUTES, type Sandbox as SandboxInfo, type Ttl } from '@dsec/protocol';
+import { type NetworkRule, ROUTES, type Sandbox as SandboxInfo, type Ttl } from '@dsec/protocol';
 import { SECOND_MS } from '@dsec/std';
 import { bytesOf } from './byte-input.ts';
 import { Command, startCommand } from './command.ts';
 import { Connection } from './connection.ts';
 import { type CreateOptions, sandboxSpecOf } from './create-options.ts';
-import { NotFoundError, StateConflictError } from './errors.ts';
+import { NotFoundError, StateConflictError, UnsupportedError } from './errors.ts';
 import {
   type CommandLine,
   type ExecOptions,
@@ -177,6 +177,28 @@ export class Sandbox {
   async renew(ttl: Ttl, options: CallSettings = {}): Promise<this> {
     const input = { params: { sandboxId: this.id }, body: ttl };
     this.#info = await this.#server.call(ROUTES.renewSandbox, input, options);
+    return this;
+  }
+
+  /**
+   * Replaces what it may reach; connections that the rules do not open are cut before it resolves. For one
+   * that was created with rules; none at all shut everything. `version`: of the rules that are replaced;
+   * absent: those of `info`. Throws `conflict` where others are in force.
+   */
+  async setNetwork(
+    rules: readonly NetworkRule[],
+    options: CallSettings & { readonly version?: number } = {},
+  ): Promise<this> {
+    const { version = this.#info.network?.version, ...settings } = options;
+    if (version === undefined) {
+      throw new UnsupportedError(
+        'unsupported',
+        'the sandbox has no network: rules can be changed where it was created with some',
+        { details: { field: 'network' } },
+      );
+    }
+    const input = { params: { sandboxId: this.id }, body: { version, rules: [...rules] } };
+    this.#info = await this.#server.call(ROUTES.updateNetwork, input, settings);
     return this;
   }
 

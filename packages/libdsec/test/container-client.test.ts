@@ -36,12 +36,16 @@ describe('the form of the report', () => {
     expect(layer).toMatchObject({ layers: ['workspace/x:^1'] });
     const base = await bodyOf({ containerImage: 'debian:12.0.0' });
     expect(base).toMatchObject({ layers: ['base/debian:12.0.0'] });
-    const rules = { domain: ['example.org', '*.example.net'], service: ['mirror'] };
+    const rules = {
+      ...{ domain: ['example.org', '*.example.net'], service: ['mirror'] },
+      ...{ npm: false, pypi: true },
+    };
     expect(await bodyOf({ containerImage: 'x', networkRules: rules })).toMatchObject({
       network: [
         { kind: 'domain', target: 'example.org' },
         { kind: 'domain', target: '*.example.net' },
         { kind: 'service', target: 'mirror' },
+        { kind: 'service', target: 'pypi' },
       ],
     });
   });

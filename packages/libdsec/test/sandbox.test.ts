@@ -37,6 +37,28 @@ describe('a sandbox', () => {
     await expect(sandbox.wait({ state: 'ended', timeout: 0 })).rejects.toBeInstanceOf(Timeout);
   });
 
+  it('replaces its network rules by the version that it has seen', async () => {
+    const asked: object[] = [];
+    const network = { address: '100.96.0.2', version: 5, rules: [] };
+    const client = await clientOf({
+      getSandbox: async () => sandboxInfo(),
+      async updateNetwork({ body }) {
+        asked.push(body);
+        return sandboxInfo({ network });
+      },
+    });
+    const sandbox = await client.get(SANDBOX_ID);
+    await expect(sandbox.setNetwork([])).rejects.toMatchObject({ code: 'unsupported' });
+    const rules = [{ kind: 'service', target: 'pypi' }] as const;
+    await sandbox.setNetwork(rules, { version: 4 });
+    expect(sandbox.info.network).toEqual(network);
+    await sandbox.setNetwork([]);
+    expect(asked).toEqual([
+      { version: 4, rules },
+      { version: 5, rules: [] },
+    ]);
+  });
+
   it('that has failed is not waited for, and says why', async () => {
     const error = { code: 'internal', message: 'no room', retryable: true, remedy: 'r' } as const;
     const failed = sandboxInfo({ state: 'failed', error: { ...error, details: {} } });

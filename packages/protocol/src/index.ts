@@ -3,6 +3,7 @@ export * from './api/index.ts';
 export * from './frame.ts';
 export * from './frame-decoder.ts';
 export * from './launcher-messages.ts';
+export * from './launcher-spawn.ts';
 export * from './message-codec.ts';
 export * as names from './names.ts';
 export * from './ticket.ts';

@@ -8,7 +8,13 @@ from pydantic import ValidationError
 
 from libdsec import models_gen as models
 
-Event = models.SandboxStateEvent | models.ExecExitEvent | models.SessionEndEvent | models.LostEvent
+Event = (
+    models.SandboxStateEvent
+    | models.ExecExitEvent
+    | models.SessionEndEvent
+    | models.DeniedEvent
+    | models.LostEvent
+)
 EventType = Literal["sandbox-state", "exec-exit", "session-end", "lost"]
 
 

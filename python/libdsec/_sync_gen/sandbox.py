@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,6 +39,7 @@ from libdsec.errors import (
     NotFoundError,
     StateConflictError,
     UnavailableError,
+    UnsupportedError,
     error_of_body,
 )
 
@@ -286,6 +287,30 @@ class Sandbox:
     def renew(self, ttl: models.Ttl | Mapping[str, Any]) -> Sandbox:
         """Sets what ends it by itself: `idle_ms`, `lifetime_ms`, `grace_ms`, counted from now on."""
         return self._update(routes.RENEW_SANDBOX, as_model(models.Ttl, ttl))
+
+    def set_network(
+        self,
+        rules: Sequence[models.NetworkRule | Mapping[str, Any]],
+        *,
+        version: int | None = None,
+    ) -> Sandbox:
+        """Replaces what it may reach; connections that the rules do not open are cut before it returns.
+
+        For one that was created with rules; no rules at all shut everything. `version`: of the rules that
+        are replaced; those in `info.network`, where absent. `ConflictError` where others are in force.
+        """
+        known = self.info.network
+        if version is None and known is None:
+            raise UnsupportedError(
+                "the sandbox has no network: rules can be changed where it was created with some",
+                details={"field": "network"},
+            )
+        seen = known.version if version is None and known is not None else version
+        body = as_model(
+            models.NetworkUpdate,
+            {"version": seen, "rules": [as_model(models.NetworkRule, rule) for rule in rules]},
+        )
+        return self._update(routes.UPDATE_NETWORK, body)
 
     @property
     def _has_ended(self) -> bool:

@@ -2,6 +2,7 @@ import { type ConformanceTest, runOnBench } from './bench.ts';
 import { commandCases } from './cases-commands.ts';
 import { fileCases } from './cases-files.ts';
 import { lifecycleCases } from './cases-lifecycle.ts';
+import { networkCases } from './cases-network.ts';
 import { recoveryCases } from './cases-recovery.ts';
 import { streamCases } from './cases-streams.ts';
 import type { BackendFactory, ConformanceCase, ConformanceOptions } from './harness.ts';
@@ -12,6 +13,7 @@ const CASES: Readonly<Record<string, ConformanceTest>> = {
   ...streamCases,
   ...fileCases,
   ...recoveryCases,
+  ...networkCases,
 };
 
 const PATIENCE_MS = 20_000;
@@ -33,6 +35,7 @@ export function backendConformance(
 }
 
 export { BEHAVIOUR, behaviourTable } from './behaviour.ts';
+export { NETWORK_CASES } from './cases-network.ts';
 export type {
   BackendFactory,
   BackendHarness,

@@ -7,7 +7,9 @@ export const SANDBOX_STATE_WORDS = [
 
 export const POLICY_STAGE_WORDS = ['build', 'solve', 'grade'] as const;
 
-export const EVENT_TYPE_WORDS = ['sandbox-state', 'exec-exit', 'session-end', 'lost'] as const;
+export const EVENT_TYPE_WORDS = [
+  ...['sandbox-state', 'exec-exit', 'session-end', 'denied', 'lost'],
+] as const;
 
 export const OPERATION_CLASS_WORDS = [
   ...['sandboxes:read', 'sandboxes:write', 'exec', 'files:read', 'files:write', 'ports'],

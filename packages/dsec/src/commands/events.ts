@@ -45,6 +45,12 @@ function lineOf(event: Event): string {
     }
     case 'session-end':
       return `${head}  ${event.sandbox}  ${event.session}`;
+    case 'denied': {
+      const { at, reason, target = '', port, suppressed } = event;
+      const where = `${target}${port === undefined ? '' : ` port ${port}`}`;
+      const others = suppressed === 0 ? '' : `  and ${suppressed} before`;
+      return `${head}  ${event.sandbox}  ${at}: ${reason}  ${where}${others}`;
+    }
     default:
       return `${head}  events before this are no longer kept; read the state again`;
   }

@@ -1,5 +1,5 @@
 import type { Backend } from '@dsec/backend';
-import type { Sandbox, SandboxCreate, Ttl } from '@dsec/protocol';
+import type { NetworkUpdate, Sandbox, SandboxCreate, Ttl } from '@dsec/protocol';
 import { DsecError, isEndState, type SandboxId } from '@dsec/std';
 import type { KeyedContext, OperationContext } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
@@ -19,6 +19,12 @@ export interface SandboxLifecycle {
   pause(entry: SandboxEntry, context: OperationContext): Promise<void>;
   resume(entry: SandboxEntry, context: OperationContext): Promise<void>;
   renew(entry: SandboxEntry, ttl: Ttl, context: OperationContext): Promise<void>;
+  /** Resolves when nothing is open but what the new rules open. */
+  updateNetwork(
+    entry: SandboxEntry,
+    update: NetworkUpdate,
+    context: OperationContext,
+  ): Promise<void>;
 }
 
 export interface SandboxHandlersOptions {
@@ -34,7 +40,8 @@ type SandboxOperation =
   | 'stopSandbox'
   | 'pauseSandbox'
   | 'resumeSandbox'
-  | 'renewSandbox';
+  | 'renewSandbox'
+  | 'updateNetwork';
 
 export function createSandboxHandlers({
   sandboxes,
@@ -72,6 +79,11 @@ export function createSandboxHandlers({
     async renewSandbox({ body }, call) {
       const entry = entryOfVisitor(call.principal);
       await lifecycle.renew(entry, body, contextOf(call));
+      return sandboxes.view(entry);
+    },
+    async updateNetwork({ body }, call) {
+      const entry = entryOfVisitor(call.principal);
+      await lifecycle.updateNetwork(entry, body, contextOf(call));
       return sandboxes.view(entry);
     },
   };

@@ -4,7 +4,7 @@
  * the slots are what a restarted edge claims (I1).
  */
 import type { SandboxPlan, SandboxRuntime } from '@dsec/backend';
-import type { Sandbox, SandboxSpec, Ttl } from '@dsec/protocol';
+import type { NetworkRule, Sandbox, SandboxSpec, Ttl } from '@dsec/protocol';
 import {
   type DsecError,
   type EndReason,
@@ -64,6 +64,10 @@ export interface MovingRecord {
   readonly graceEndsBootMs?: number | undefined;
   readonly endedAtMs?: number | undefined;
   readonly timings: Sandbox['timings'];
+  /** Since its rules were changed; before, they are those of its spec, of version 1. */
+  readonly network?:
+    | { readonly version: number; readonly rules: readonly NetworkRule[] }
+    | undefined;
 }
 
 export interface SandboxRow {

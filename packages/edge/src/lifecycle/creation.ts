@@ -15,8 +15,15 @@ import {
 import { crashPoint } from '../crash-point.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { SandboxRow } from '../journal/sandbox-table.ts';
+import type { NodeNetwork } from '../network/network.ts';
 import type { KeyedContext } from '../operation.ts';
-import { checkCreate, type NodePolicy, type SettledSandbox, settleSpec } from '../settle-spec.ts';
+import {
+  checkCreate,
+  isNetworked,
+  type NodePolicy,
+  type SettledSandbox,
+  settleSpec,
+} from '../settle-spec.ts';
 import { startCreation, throwIfNeverBorn } from './birth.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Ends } from './end.ts';
@@ -38,6 +45,7 @@ export interface CreationOptions {
   readonly environments: EnvironmentSource;
   readonly policy: NodePolicy;
   readonly report: BackendReport;
+  readonly network: NodeNetwork;
 }
 
 export interface CreateContext extends KeyedContext {
@@ -96,7 +104,7 @@ async function settle(
   options: CreationOptions,
 ): Promise<SettledSandbox> {
   const { environments, report: backend, policy } = options;
-  checkCreate(create, backend);
+  checkCreate(create, backend, options.network);
   const refs = create.layers ?? (await environments.layersOf(create.environment ?? ''));
   const environment = await environments.resolve(refs);
   const id = sandboxIdOf(context.sandboxId, options);
@@ -115,17 +123,18 @@ function rowOf(
   settled: SettledSandbox,
   slot: number,
   { caller }: CreateContext,
-  { clock, journal }: LifecycleParts,
+  { clock, journal, network }: LifecycleParts,
   allocatedMs: number,
 ): SandboxRow {
   const { spec, layers, plan, defaults, ttl } = settled;
   const { project, principal } = caller;
   const bootMs = clock.bootMs();
+  const link = isNetworked(spec) ? { network: network.linkOf(slot) } : {};
   return {
     ...{ id: plan.key.id, bootId: journal.bootId, state: 'creating', revision: 1 },
     fixed: {
       ...{ project, principal, job: spec.job as SandboxRow['fixed']['job'], spec, layers },
-      ...{ plan: { ...plan, slot }, defaults, createdAtMs: clock.wallMs() },
+      ...{ plan: { ...plan, slot, ...link }, defaults, createdAtMs: clock.wallMs() },
     },
     moving: {
       ...{ generation: plan.key.generation, ttl, timings: { allocatedMs } },

@@ -1,5 +1,5 @@
 /** From creation to the end: the service behind the routes of a sandbox's life. */
-import type { SandboxCreate, Ttl } from '@dsec/protocol';
+import type { NetworkUpdate, SandboxCreate, Ttl } from '@dsec/protocol';
 import { DsecError, isEndState, orAborted } from '@dsec/std';
 import { startDeadline } from '@dsec/transport';
 import type { OperationContext } from '../operation.ts';
@@ -8,6 +8,7 @@ import { type CreateContext, type CreationOptions, createCreation } from './crea
 import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { createEnds, type Ends } from './end.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
+import { updateNetwork } from './network-rules.ts';
 import type { LifecycleParts } from './parts.ts';
 import { createPauses, notRunning, type Pauses } from './pause.ts';
 import { type Recovery, recoverSandboxes } from './recover.ts';
@@ -26,6 +27,15 @@ export interface Lifecycle extends Pick<Sandboxes, 'requireRunning' | 'fail'> {
   resume(entry: SandboxEntry, context: OperationContext): Promise<void>;
   /** Sets what ends it, counted from now; ends its grace time. */
   renew(entry: SandboxEntry, ttl: Ttl, context: OperationContext): Promise<void>;
+  /**
+   * Replaces what it may reach. Resolves when nothing else is open. `conflict`: others than those of the
+   * version that is named are in force.
+   */
+  updateNetwork(
+    entry: SandboxEntry,
+    update: NetworkUpdate,
+    context: OperationContext,
+  ): Promise<void>;
   /** Once, before anything else. */
   recover(signal: AbortSignal): Promise<Recovery>;
   /** Resolves when no change of a sandbox is in work. */
@@ -55,6 +65,8 @@ export function createLifecycle(parts: LifecycleParts, options: CreationOptions)
     pause: changed(pauses.pause),
     resume: changed(pauses.resume),
     renew: async ({ id }, ttl) => renew(registry.get(id), ttl, parts, deadlines),
+    updateNetwork: ({ id }, update, { signal }) =>
+      orAborted(updateNetwork(registry.get(id), update, parts), signal),
     requireRunning: (id, wanted) => requireRunning(registry.get(id), wanted, registry, pauses),
     fail: (entry, reason, error) => ends.fail(registry.get(entry.id), reason, error),
     recover: (signal) => recoverSandboxes(parts, { ends, deadlines, pauses }, signal),

@@ -1,5 +1,7 @@
+import type { SandboxNetwork } from '@dsec/protocol';
 import type { SandboxId, SandboxState } from '@dsec/std';
 import type { FixedRecord, MovingRecord, SandboxRow } from '../journal/sandbox-table.ts';
+import type { NetworkedSandbox } from '../network/network.ts';
 import type { SandboxEntry } from '../sandboxes.ts';
 import { createLane, type Lane } from './lane.ts';
 import { newResumeBudget, type ResumeBudget } from './resume-limit.ts';
@@ -31,6 +33,11 @@ export interface LiveSandbox extends SandboxEntry {
   readonly waiters: Set<() => void>;
 }
 
+/** As the network knows it; `undefined` for one that has loopback only. */
+export function networkedOf({ key, network }: LiveSandbox): NetworkedSandbox | undefined {
+  return network && { key, ...network };
+}
+
 export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSandbox {
   const { id, fixed, state, revision, moving, sequenceReserved, lastUsedBootMs } = row;
   const { project, principal, job, spec, layers, plan, defaults, createdAtMs } = fixed;
@@ -38,6 +45,7 @@ export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSa
     id,
     moving,
   );
+  const network = networkOf(fixed, moving);
   return {
     // One by one: what is spread is slow to make, and there are very many of these.
     id,
@@ -63,6 +71,7 @@ export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSa
     timings,
     inGrace,
     endedAtMs,
+    network,
     lane: createLane(),
     born: undefined,
     requestedMonotonicMs: undefined,
@@ -95,7 +104,18 @@ type Shown = Pick<
 /** The record of a sandbox from now on. */
 export function setMoving(sandbox: LiveSandbox, moving: MovingRecord): void {
   sandbox.moving = moving;
-  Object.assign(sandbox, shownOf(sandbox.id, moving));
+  const network = networkOf(sandbox.fixed, moving);
+  Object.assign(sandbox, shownOf(sandbox.id, moving), { network });
+}
+
+function networkOf(
+  { plan, spec }: FixedRecord,
+  { network }: MovingRecord,
+): SandboxNetwork | undefined {
+  if (plan.network === undefined) return undefined;
+  const { address } = plan.network;
+  const { version, rules } = network ?? { version: 1, rules: spec.network ?? [] };
+  return { address, version, rules: [...rules] };
 }
 
 function shownOf(id: SandboxId, moving: MovingRecord): Shown {

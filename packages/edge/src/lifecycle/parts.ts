@@ -3,6 +3,7 @@ import type { Clock, DsecError, SandboxId } from '@dsec/std';
 import type { Admission } from '../admission.ts';
 import type { Journal } from '../journal/database.ts';
 import type { SandboxTable } from '../journal/sandbox-table.ts';
+import type { NodeNetwork } from '../network/network.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import type { Registry } from './registry.ts';
 import type { Slots } from './slots.ts';
@@ -11,6 +12,8 @@ import type { Slots } from './slots.ts';
 export interface AgentConnector {
   /** Resolves when the agent has said hello. */
   connect(key: SandboxKey, signal?: AbortSignal): Promise<unknown>;
+  /** Once, for a sandbox with a network: tells the programs inside who answers for names. */
+  setResolver?(key: SandboxKey, address: string, signal?: AbortSignal): Promise<void>;
   /** Closes the link; none is made again. Knows every key. */
   drop(key: SandboxKey): void;
   /** Closes all links. What runs inside goes on. */
@@ -47,6 +50,7 @@ export interface LifecycleParts {
   readonly slots: Slots;
   readonly wheel: TimerWheel;
   readonly backend: Backend;
+  readonly network: NodeNetwork;
   readonly agents: AgentConnector;
   readonly admission: Admission;
   readonly times: LifecycleTimes;

@@ -6,7 +6,7 @@ import type { SandboxClaim, SandboxRecovery } from '@dsec/backend';
 import { asDsecError, DsecError, type EndReason, isEndState } from '@dsec/std';
 import type { Deadlines } from './deadlines.ts';
 import type { Ends } from './end.ts';
-import type { LiveSandbox } from './live-sandbox.ts';
+import { type LiveSandbox, networkedOf } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
 import type { Pauses } from './pause.ts';
 
@@ -46,6 +46,7 @@ export async function recoverSandboxes(
     const recovery = found.get(sandbox.id);
     if (recovery?.running === true && sameBoot(sandbox) && isAlive(sandbox)) {
       running += 1;
+      await joinNetwork(parts, sandbox);
       takeUp(sandbox, recovery.frozen);
     } else {
       settle(sandbox, recovery);
@@ -77,6 +78,18 @@ export async function recoverSandboxes(
       ends.resume(sandbox);
     }
   }
+}
+
+/** One that cannot be let through again reaches nothing, and runs on. */
+async function joinNetwork(
+  { network, report }: LifecycleParts,
+  sandbox: LiveSandbox,
+): Promise<void> {
+  const networked = networkedOf(sandbox);
+  if (networked === undefined) return;
+  await network
+    .add(networked)
+    .catch((thrown) => report('network', asDsecError(thrown), sandbox.id));
 }
 
 /** Its processes may be running, and it is meant to run. */

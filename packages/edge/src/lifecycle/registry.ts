@@ -227,7 +227,7 @@ function noteFirstCommand(state: State, sandbox: LiveSandbox): void {
 }
 
 function viewOf(sandbox: LiveSandbox, { edgeId, clock }: RegistryParts): Sandbox {
-  const { id, state, revision, project, principal, spec, layers, moving } = sandbox;
+  const { id, state, revision, project, principal, spec, layers, moving, network } = sandbox;
   const { endReason, error, runtime, endedAtMs, timings } = moving;
   const expiry = isEndState(state) ? undefined : expiryOf(sandbox, clock.bootMs());
   return {
@@ -238,6 +238,7 @@ function viewOf(sandbox: LiveSandbox, { edgeId, clock }: RegistryParts): Sandbox
     ...(error === undefined ? {} : { error: toErrorBody(error) }),
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
     ...(runtime === undefined ? {} : { upperDriver: runtime.upperDriver }),
+    ...(network === undefined ? {} : { network }),
     ...(expiry === undefined
       ? {}
       : { expiresAtMs: Math.max(0, Math.round(clock.wallMs() + expiry - clock.bootMs())) }),

@@ -1,11 +1,12 @@
 /**
  * What makes a sandbox, in order. Each step can be undone by name alone, whether it was done, half done or
  * not at all (I1): so the end of a sandbox is every step undone in reverse, no matter how far its creation
- * came or which edge made it. A step to come (network, policy) is a row here.
+ * came or which edge made it. A step to come (policy) is a row here.
  */
 import type { SandboxRuntime } from '@dsec/backend';
 import { type CrashPoint, crashPoint } from '../crash-point.ts';
-import type { LiveSandbox } from './live-sandbox.ts';
+import { requireEnforced } from '../network/network.ts';
+import { type LiveSandbox, networkedOf } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
 
 export interface Draft {
@@ -34,10 +35,24 @@ export const STEPS: readonly Step[] = [
     unmake: ({ key }, { backend }) => backend.stop(key),
   },
   {
+    name: 'network',
+    crash: 'create.after-network',
+    async make(sandbox, draft, { network }, signal) {
+      const networked = networkedOf(sandbox);
+      if (networked === undefined || draft.runtime === undefined) return;
+      const protections = await network.add(networked, signal);
+      requireEnforced(protections, sandbox.spec.requireProtections ?? []);
+      const { runtime } = draft;
+      draft.runtime = { ...runtime, protections: [...runtime.protections, ...protections] };
+    },
+    unmake: ({ key }, { network }) => network.remove(key),
+  },
+  {
     name: 'agent',
     crash: 'create.after-hello',
-    async make({ key }, _draft, { agents }, signal) {
+    async make({ key, plan }, _draft, { agents }, signal) {
       await agents.connect(key, signal);
+      if (plan.network !== undefined) await agents.setResolver?.(key, plan.network.gateway, signal);
     },
     async unmake({ key }, { agents }) {
       agents.drop(key);

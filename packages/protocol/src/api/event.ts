@@ -19,7 +19,7 @@ import {
 import { ExecExit } from './exec.ts';
 import { Backend, EndReasonWord, SandboxStateWord } from './sandbox.ts';
 
-export const EVENT_TYPES = ['sandbox-state', 'exec-exit', 'session-end', 'lost'] as const;
+export const EVENT_TYPES = ['sandbox-state', 'exec-exit', 'session-end', 'denied', 'lost'] as const;
 const EventType = words('EventType', EVENT_TYPES);
 
 /** Every event has a cursor: a stream that starts at it goes on with the next one. */
@@ -54,6 +54,19 @@ export const Event = Type.Union(
       ...about,
       type: Type.Literal('session-end'),
       session: sessionId,
+    }),
+    /** What its rules do not let through. Many at a time are told as some, with the number of the others. */
+    record('DeniedEvent', {
+      ...common,
+      ...about,
+      type: Type.Literal('denied'),
+      at: words('DeniedAt', ['dns', 'egress', 'packet', 'call']),
+      reason: Type.String({ pattern: '^[a-z0-9-]+$', maxLength: 64 }),
+      /** A name or an address, as far as it is known. Hostile text: of the sandbox's making. */
+      target: Type.Optional(Type.String({ maxLength: 253 })),
+      port: Type.Optional(integer(1, 65_535)),
+      version: integer(1, 2 ** 32 - 1, 'Of the rules that were in force.'),
+      suppressed: count('Others since the last event, which were only counted.'),
     }),
     /** Events that are no longer kept: who needs the state reads it, then goes on from this cursor. */
     record('LostEvent', { ...common, type: Type.Literal('lost') }),

@@ -1,6 +1,7 @@
 import { sandboxId, snapshotId } from '../names.ts';
 import { created, empty, jsonBody, lines, noBody, none, ok, params, route } from './route.ts';
 import {
+  NetworkUpdate,
   Sandbox,
   SandboxBatchCreate,
   SandboxBatchItem,
@@ -88,6 +89,13 @@ export const SANDBOX_ROUTES = {
     summary: 'Set what ends the sandbox by itself; times given count from now.',
     effect: 'idempotent',
     body: jsonBody(Ttl),
+    reply: ok(Sandbox),
+  }),
+  updateNetwork: route({
+    ...{ method: 'PUT', path: '/v1/sandboxes/{sandboxId}/network', ...one, ...write },
+    summary: 'Replace what the sandbox may reach, by the version that is replaced.',
+    effect: 'idempotent',
+    body: jsonBody(NetworkUpdate),
     reply: ok(Sandbox),
   }),
   rollbackSandbox: route({

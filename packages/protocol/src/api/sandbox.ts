@@ -109,12 +109,39 @@ export const NetworkRule = record(
 );
 export type NetworkRule = Static<typeof NetworkRule>;
 
+export const NETWORK_RULES_MAX = 256;
+const networkRules = listOfMax(NetworkRule, NETWORK_RULES_MAX);
+const networkVersion = (description: string) => integer(1, 2 ** 32 - 1, description);
+
+export const SandboxNetwork = record(
+  'SandboxNetwork',
+  {
+    address: Type.String({ maxLength: 15, pattern: '^[0-9.]+$' }),
+    version: networkVersion('Of the rules; grows with every change of them.'),
+    rules: networkRules,
+  },
+  'Of a sandbox that was created with rules: its address on the node, and the rules in force.',
+);
+export type SandboxNetwork = Static<typeof SandboxNetwork>;
+
+export const NetworkUpdate = record(
+  'NetworkUpdate',
+  {
+    version: networkVersion(
+      'Of the rules that are replaced: `conflict` where others are in force.',
+    ),
+    rules: networkRules,
+  },
+  'All rules from now on. What they do not open is shut when the answer comes, open connections included.',
+);
+export type NetworkUpdate = Static<typeof NetworkUpdate>;
+
 const specFields = {
   backend: Type.Optional(Backend),
   environment: Type.Optional(name),
   layers: Type.Optional(listOfMax(LayerSelectorText, 64, 1)),
   limits: Type.Optional(SandboxLimits),
-  network: Type.Optional(listOfMax(NetworkRule, 256)),
+  network: Type.Optional(networkRules),
   env: Type.Optional(EnvVariables),
   user: Type.Optional(UserText),
   cwd: Type.Optional(DirectoryText),
@@ -190,6 +217,7 @@ export const Sandbox = record('Sandbox', {
   timings: SandboxTimings,
   protections: listOfMax(Protection, 64),
   upperDriver: Type.Optional(name),
+  network: Type.Optional(SandboxNetwork),
   usage: Type.Optional(
     record('SandboxUsage', {
       cpuUs: count('Processor time used.'),

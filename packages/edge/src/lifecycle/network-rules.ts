@@ -1,0 +1,45 @@
+/** What a sandbox with a link may reach, over its life. */
+import type { NetworkUpdate } from '@dsec/protocol';
+import { DsecError, isEndState } from '@dsec/std';
+import type { LiveSandbox } from './live-sandbox.ts';
+import type { LifecycleParts } from './parts.ts';
+import { notRunning } from './pause.ts';
+
+/**
+ * Replaces all rules of a sandbox, if those that the caller has seen are still in force. The new ones are
+ * durable first, so that an edge that dies in between comes back with them, and without any connection.
+ * `conflict`: another change came before, with the version in force in the details.
+ */
+export async function updateNetwork(
+  sandbox: LiveSandbox,
+  update: NetworkUpdate,
+  parts: Pick<LifecycleParts, 'network' | 'registry'>,
+): Promise<void> {
+  const { network, registry } = parts;
+  network.check(update.rules);
+  await sandbox.lane.run(async () => {
+    if (isEndState(sandbox.state) || sandbox.state === 'stopping') throw notRunning(sandbox);
+    const now = sandbox.network;
+    if (now === undefined) {
+      throw new DsecError(
+        'unsupported',
+        'the sandbox has no network: rules can be changed where it was created with some',
+        { details: { field: 'network' } },
+      );
+    }
+    // The same request again, whose answer was lost.
+    if (now.version === update.version + 1 && isSame(now.rules, update.rules)) return;
+    if (now.version !== update.version) throw otherRules(update.version, now.version);
+    const next = { version: now.version + 1, rules: update.rules };
+    registry.change(sandbox, sandbox.state, { network: next });
+    registry.touch(sandbox);
+    await network.update({ key: sandbox.key, address: now.address, ...next });
+  });
+}
+
+const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+function otherRules(version: number, versionInForce: number): DsecError {
+  const message = `rules of version ${versionInForce} are in force, not ${version}: look at them first`;
+  return new DsecError('conflict', message, { details: { version, versionInForce } });
+}

@@ -1,0 +1,134 @@
+/**
+ * Names of sandboxes on a real node: the DNS and egress proxies of `@dsec/network`, which listen in the
+ * router namespace and go out from the host's. Sandboxes have no other way out: their packets reach the
+ * gateway's address and nothing else, since the router has no uplink.
+ */
+import type { Backend, BackendReport, SandboxKey } from '@dsec/backend';
+import {
+  type CompiledNetwork,
+  compileNetwork,
+  createDenialReporter,
+  DEFAULT_SERVICES,
+  type DenialReporter,
+  type NetworkDenial,
+  type OperatorNetwork,
+  type NetworkedSandbox as ProxiedSandbox,
+} from '@dsec/network';
+import type { Protection } from '@dsec/protocol';
+import { type Clock, DsecError, type SandboxId } from '@dsec/std';
+import { createAddressPool } from './address-pool.ts';
+import { checkKept } from './kept-rules.ts';
+import type { DeniedAccess, NetworkedSandbox, NodeNetwork } from './network.ts';
+import { createProxies, type Proxies } from './proxies.ts';
+
+export interface NodeNetworkOptions {
+  readonly backend: Pick<Backend, 'router'>;
+  readonly report: Pick<BackendReport, 'slotsMax'>;
+  /** What the operator maps and permits. */
+  readonly operator: OperatorNetwork;
+  /** IPv4 range of the sandboxes' addresses. */
+  readonly pool: string;
+  /** IPv4 address of the proxies, in no range that anybody needs. */
+  readonly gateway: string;
+  /** Absent: those of the host. */
+  readonly nameServers?: readonly string[] | undefined;
+  /** PEM of the authorities that vouch for names outside; absent: those of Node. */
+  readonly authorities?: string | undefined;
+  readonly clock: Clock;
+}
+
+export const NETWORK_DEFAULTS = { pool: '100.96.0.0/12', gateway: '169.254.77.1' } as const;
+
+/** Denials of one sandbox that are told; the others are counted in the next one. */
+const TOLD = { perSecond: 1, burst: 20 };
+
+const PROTECTIONS: readonly Protection[] = [
+  {
+    name: 'name-proxies',
+    state: 'enforced',
+    detail: 'a router without a way out; names alone, by the DNS and egress proxies of the node',
+  },
+  {
+    name: 'packet-filter',
+    state: 'absent',
+    detail: 'packets end at the router of the node; no program judges each of them',
+  },
+];
+
+interface Known extends ProxiedSandbox {
+  readonly key: SandboxKey;
+  readonly address: string;
+}
+
+/** Throws `invalid-argument` for a pool or a gateway that is none. Nothing is started before it is needed. */
+export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
+  const { backend, operator, gateway, clock } = options;
+  const pool = createAddressPool(options.pool, options.report.slotsMax);
+  const ports = portsOf(operator);
+  const byAddress = new Map<string, Known>();
+  const byId = new Map<SandboxId, Known>();
+  const listeners: ((denied: DeniedAccess) => void)[] = [];
+  const denials: DenialReporter = createDenialReporter({
+    ...{ clock, perSandbox: TOLD },
+    onDenied(denial) {
+      for (const listener of listeners) listener(accessOf(denial));
+    },
+  });
+  const proxies: Proxies = createProxies({
+    ...{ ...options, ports, denials, poolRange: pool.range },
+    findSandbox: (address) => byAddress.get(address),
+  });
+  const compile = (rules: NetworkedSandbox['rules'], version: number): CompiledNetwork => {
+    const compiled = compileNetwork(rules, { version, operator });
+    checkKept(rules, compiled, ports);
+    return compiled;
+  };
+  const know = ({ key, address, version, rules }: NetworkedSandbox) => {
+    const known = { id: key.id, key, address, network: compile(rules, version) };
+    byAddress.set(address, known);
+    byId.set(key.id, known);
+  };
+  return {
+    check: (rules) => void compile(rules, 1),
+    linkOf: (slot) => ({ address: pool.addressOf(slot), gateway }),
+    async add(sandbox, signal) {
+      if (backend.router === undefined) {
+        throw new DsecError('unsupported', 'the backend of this node has no router');
+      }
+      await proxies.ensure(await backend.router(gateway, signal));
+      know(sandbox);
+      return PROTECTIONS;
+    },
+    async update(sandbox) {
+      if (byId.get(sandbox.key.id)?.key.generation !== sandbox.key.generation) {
+        throw new DsecError('not-found', `${sandbox.key.id} is not on the network of the node`);
+      }
+      know(sandbox);
+      proxies.revokeStale(sandbox.key.id, sandbox.address);
+    },
+    async remove({ id, generation }) {
+      const known = byId.get(id);
+      if (known?.key.generation !== generation) return;
+      byId.delete(id);
+      byAddress.delete(known.address);
+      proxies.forget(id);
+    },
+    onDenied: (listener) => void listeners.push(listener),
+    close: () => proxies.close(),
+  };
+}
+
+/** Where the egress proxy listens: what names are open on, by default and by the operator's services. */
+function portsOf({ services = {}, withoutDefaults = false }: OperatorNetwork): number[] {
+  const known = Object.values({ ...(withoutDefaults ? {} : DEFAULT_SERVICES), ...services });
+  const mapped = known.flatMap(({ ports = [], mirror }) => [...ports, ...(mirror?.ports ?? [])]);
+  return [...new Set([80, 443, ...mapped])].filter((port) => port !== 53).sort((a, b) => a - b);
+}
+
+function accessOf({ sandbox, at, reason, name, port, suppressed }: NetworkDenial): DeniedAccess {
+  return {
+    ...{ sandbox: sandbox as SandboxId, at, reason, suppressed },
+    ...(name === undefined || name === '' ? {} : { target: name.slice(0, 253) }),
+    ...(port === undefined || port === 0 ? {} : { port }),
+  };
+}
