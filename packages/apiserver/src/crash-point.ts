@@ -4,6 +4,7 @@
  */
 export const CRASH_POINTS = [
   'create.before-record',
+  'create.before-flush',
   'create.after-record',
   'create.after-edge',
   'create.before-move',

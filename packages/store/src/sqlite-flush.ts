@@ -13,6 +13,8 @@ export interface Flusher {
   flush(): Promise<void>;
   /** The same for all that an operation which has just ended may have seen, of other processes too. */
   flushSeen(): Promise<void>;
+  /** Throws once a flush has failed. */
+  assertWhole(): void;
   /** Waits for a flush that runs. */
   close(): Promise<void>;
 }
@@ -37,8 +39,11 @@ export function createFlusher(
   let next: Promise<void> | undefined;
   let broken: DsecError | undefined;
 
-  const start = async () => {
+  const assertWhole = () => {
     if (broken !== undefined) throw broken;
+  };
+  const start = async () => {
+    assertWhole();
     try {
       if (log !== undefined) await flushLog(log);
     } catch (cause) {
@@ -64,8 +69,9 @@ export function createFlusher(
   };
   return {
     flush,
+    assertWhole,
     async flushSeen() {
-      if (broken !== undefined) throw broken;
+      assertWhole();
       const version = otherCommits.get();
       if (version === seenVersion) return running;
       await flush();

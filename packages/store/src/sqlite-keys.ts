@@ -70,9 +70,12 @@ function keyReads(
   waiters: Waiters,
 ): Pick<KeyStore, 'get' | 'list' | 'watch'> {
   return {
-    async get(key) {
+    async get(key, { allowUnflushed = false } = {}) {
       checkName(key, 'key');
-      const row = await transactor.readOne((nowMs) => sql.get.get(key, nowMs));
+      const find = (nowMs: number) => sql.get.get(key, nowMs);
+      const row = await (allowUnflushed
+        ? transactor.readUnflushed(find)
+        : transactor.readOne(find));
       return row === undefined ? undefined : entryOf(row);
     },
     async list(prefix, options) {
@@ -111,14 +114,15 @@ function keyWrites(
   ) => {
     checkKeyWrite(key, value, options);
     const copy = value.slice();
-    const ttlMs = options?.ttlMs;
-    return transactor.write((scope) => {
+    const { ttlMs, onCarriedOut } = options ?? {};
+    const operation = (scope: WriteScope) => {
       refuse(sql.revision.get(key, scope.nowMs));
       const revision = scope.nextRevision();
       sql.replace.run(revision, key, copy, ttlMs === undefined ? null : scope.nowMs + ttlMs, null);
       scope.touch(TOPIC);
       return revision;
-    }, copy.byteLength);
+    };
+    return transactor.write(operation, copy.byteLength, onCarriedOut);
   };
   return {
     create: (key, value, options) =>

@@ -19,20 +19,26 @@ export interface WriteScope {
 export interface Transactor {
   /**
    * Runs the operation in a transaction and resolves when that is durable. `bytes` is the size of
-   * its value.
+   * its value. `onCommitted` is called before the flush, unless the operation has thrown.
    */
-  write<T>(operation: (scope: WriteScope) => T, bytes?: number): Promise<T>;
+  write<T>(
+    operation: (scope: WriteScope) => T,
+    bytes?: number,
+    onCommitted?: () => void,
+  ): Promise<T>;
   /** Runs the operation on one consistent state, and resolves when that is durable. */
   read<T>(operation: (nowMs: number) => T): Promise<T>;
   /** The same for an operation of one statement, which needs no transaction around it. */
   readOne<T>(operation: (nowMs: number) => T): Promise<T>;
+  /** The same without waiting for the disk: a loss of power may undo what it saw. */
+  readUnflushed<T>(operation: (nowMs: number) => T): Promise<T>;
   /** Adds a step that begins every write transaction. */
   housekeep(step: (scope: WriteScope) => void): void;
   close(): Promise<void>;
 }
 
 export interface TransactorOptions {
-  readonly flusher: Pick<Flusher, 'flush' | 'flushSeen'>;
+  readonly flusher: Pick<Flusher, 'flush' | 'flushSeen' | 'assertWhole'>;
   readonly nowMs: () => number;
   readonly waiters: Waiters;
   /** How long an operation waits for another process's lock. */
@@ -43,6 +49,7 @@ export interface TransactorOptions {
 interface PendingWrite {
   readonly bytes: number;
   readonly operation: (scope: WriteScope) => unknown;
+  readonly onCommitted: (() => void) | undefined;
   resolve(value: unknown): void;
   reject(reason: unknown): void;
 }
@@ -81,8 +88,11 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
       await nextTurn();
       const batch = takeBatch();
       try {
-        const settle = await whileBusy(busyTimeoutMs, () => runBatch(batch));
-        await flusher.flush();
+        flusher.assertWhole();
+        const { committed, settle } = await whileBusy(busyTimeoutMs, () => runBatch(batch));
+        const flushed = flusher.flush();
+        committed();
+        await flushed;
         settle();
       } catch (thrown) {
         const error = asDsecError(thrown);
@@ -92,29 +102,33 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
     flushing = undefined;
   };
 
-  const readOne = async <T>(operation: (nowMs: number) => T): Promise<T> => {
-    const value = await whileBusy(busyTimeoutMs, () => {
+  const readUnflushed = <T>(operation: (nowMs: number) => T): Promise<T> =>
+    whileBusy(busyTimeoutMs, () => {
       if (!open) throw storeClosed();
+      flusher.assertWhole();
       return operation(nowMs());
     });
+  const readOne = async <T>(operation: (nowMs: number) => T): Promise<T> => {
+    const value = await readUnflushed(operation);
     await flusher.flushSeen();
     return value;
   };
 
   return {
-    write<T>(operation: (scope: WriteScope) => T, bytes = 0) {
+    write<T>(operation: (scope: WriteScope) => T, bytes = 0, onCommitted?: () => void) {
       if (!open) return Promise.reject(storeClosed());
       if (pending.length >= pendingWritesMax || pendingBytes + bytes > PENDING_BYTES_MAX) {
         return Promise.reject(new DsecError('overloaded', 'too many writes wait for the store'));
       }
       return new Promise<T>((resolve, reject) => {
-        pending.push({ bytes, operation, resolve: resolve as (value: unknown) => void, reject });
+        const settlers = { resolve: resolve as (value: unknown) => void, reject };
+        pending.push({ bytes, operation, onCommitted, ...settlers });
         pendingBytes += bytes;
         flushing ??= flush();
       });
     },
     read: (operation) => readOne((nowMs) => db.transaction(() => operation(nowMs))()),
-    readOne,
+    ...{ readOne, readUnflushed },
     housekeep(step) {
       steps.push(step);
     },
@@ -126,14 +140,14 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
 }
 
 /**
- * Runs one batch as one transaction. Returns what answers its writes, once they are durable; throws, with
- * nothing done, when the transaction fails.
+ * Runs one batch as one transaction. Returns what tells its writes that they are committed, and what answers
+ * them once they are durable; throws, with nothing done, when the transaction fails.
  */
 function createBatchRunner(
   db: Sqlite,
   options: TransactorOptions,
   steps: readonly ((scope: WriteScope) => void)[],
-): (batch: readonly PendingWrite[]) => () => void {
+): (batch: readonly PendingWrite[]) => { committed(): void; settle(): void } {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
@@ -160,7 +174,7 @@ function createBatchRunner(
   return (batch) => {
     const touched = new Set<string>();
     begin.run();
-    let settled: readonly (() => void)[];
+    let settled: readonly SettledWrite[];
     try {
       settled = runAll(batch, touched);
       commit.run();
@@ -168,24 +182,34 @@ function createBatchRunner(
       if (db.inTransaction) rollback.run();
       throw thrown;
     }
-    return () => {
-      for (const settle of settled) settle();
-      for (const topic of touched) options.waiters.wake(topic);
+    return {
+      committed() {
+        for (const { onCommitted } of settled) onCommitted?.();
+      },
+      settle() {
+        for (const { settle } of settled) settle();
+        for (const topic of touched) options.waiters.wake(topic);
+      },
     };
   };
+}
+
+interface SettledWrite {
+  readonly onCommitted: (() => void) | undefined;
+  settle(): void;
 }
 
 /**
  * How to answer a write, once the transaction is durable. A refusal concerns this write alone, any
  * other error all.
  */
-function runOne(write: PendingWrite, scope: WriteScope): () => void {
+function runOne(write: PendingWrite, scope: WriteScope): SettledWrite {
   try {
     const value = write.operation(scope);
-    return () => write.resolve(value);
+    return { onCommitted: write.onCommitted, settle: () => write.resolve(value) };
   } catch (thrown) {
     if (!(thrown instanceof DsecError)) throw thrown;
-    return () => write.reject(thrown);
+    return { onCommitted: undefined, settle: () => write.reject(thrown) };
   }
 }
 

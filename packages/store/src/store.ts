@@ -63,6 +63,20 @@ export interface KeyPage {
 export interface KeyWriteOptions {
   /** The key is gone this long after this write; without it, it stays. At least `TTL_MS_MIN`. */
   readonly ttlMs?: number;
+  /**
+   * Called at most once, before the promise resolves: every reader sees the write and it survives the end of
+   * every process, but not yet a loss of power. The promise may still reject. Must not throw. A driver that
+   * cannot tell the two apart never calls it. (NATS: never.)
+   */
+  readonly onCarriedOut?: () => void;
+}
+
+export interface KeyReadOptions {
+  /**
+   * Also tell what a loss of power may still undo, instead of waiting for the disk: for questions whose
+   * answer nothing lasting is built on.
+   */
+  readonly allowUnflushed?: boolean;
 }
 
 export type KeyChange =
@@ -86,7 +100,7 @@ export type KeyChange =
 
 export interface KeyStore {
   /** The entry, or `undefined`. (NATS: direct get of the subject's last message.) */
-  get(key: string): Promise<KeyEntry | undefined>;
+  get(key: string, options?: KeyReadOptions): Promise<KeyEntry | undefined>;
 
   /**
    * Stores a key that must not exist and returns its revision; otherwise `already-exists` with

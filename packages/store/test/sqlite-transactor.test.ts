@@ -67,6 +67,35 @@ it('answers a write, and a read of it, once the log is flushed', async () => {
   expect(answered.toSorted()).toEqual(['read', 'write']);
 });
 
+it('tells that a write is committed, and lets it be read, before the log is flushed', async () => {
+  let finish = () => {};
+  flushLog = () =>
+    new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+  const told: string[] = [];
+  const committed = new Promise<void>((resolve) => {
+    const write = () => db.prepare('INSERT INTO t VALUES (1, NULL)').run();
+    const onCommitted = () => {
+      told.push('committed');
+      resolve();
+    };
+    void transactor.write(write, 0, onCommitted).then(() => told.push('durable'));
+  });
+  await committed;
+  expect(await transactor.readUnflushed(stored)).toEqual([1]);
+  expect(told).toEqual(['committed']);
+  finish();
+  while (told.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  flushLog = async () => {};
+  const refuse = () => {
+    throw new DsecError('conflict', 'no');
+  };
+  const refused = transactor.write(refuse, 0, () => told.push('never'));
+  await expect(refused).rejects.toMatchObject({ code: 'conflict' });
+  expect(told).toEqual(['committed', 'durable']);
+});
+
 it('flushes what another process has committed before it is told', async () => {
   let flushes = 0;
   flushLog = async () => {
@@ -89,8 +118,16 @@ it('is out of service after a flush that failed, since nobody knows what the dis
   };
   await expect(insert(1)).rejects.toMatchObject({ code: 'unavailable' });
   flushLog = async () => {};
-  await expect(insert(2)).rejects.toMatchObject({ code: 'unavailable' });
-  await expect(transactor.readOne(stored)).rejects.toMatchObject({ code: 'unavailable' });
+  let isTold = false;
+  const onCommitted = () => {
+    isTold = true;
+  };
+  const late = transactor.write(() => {}, 0, onCommitted);
+  await expect(late).rejects.toMatchObject({ code: 'unavailable' });
+  expect(isTold).toBe(false);
+  for (const read of [transactor.readOne, transactor.readUnflushed]) {
+    await expect(read(stored)).rejects.toMatchObject({ code: 'unavailable' });
+  }
 });
 
 it('makes one flush of many that are asked for while one runs', async () => {

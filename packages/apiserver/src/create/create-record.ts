@@ -34,10 +34,23 @@ export interface Records<T> {
   nameOf(identity: Identity, route: string, idempotencyKey: string): string;
   /** `idempotency-conflict` when it is there for another body. */
   find(name: string, digest: Digest): Promise<Recorded<T> | undefined>;
+  /**
+   * The same as it is at this moment, though a loss of power may undo it: to learn that there is none, or
+   * that nothing has changed.
+   */
+  glance(name: string, digest: Digest): Promise<Recorded<T> | undefined>;
   /** Whether the newest write of a record is this one. */
   isRevision(name: string, revision: number): Promise<boolean>;
-  /** Stores `value`, or finds what another has stored meanwhile. */
-  claim(name: string, value: T, digest: Digest): Promise<Recorded<T> & { readonly isNew: boolean }>;
+  /**
+   * Stores `value`, or finds what another has stored meanwhile. `onCarriedOut`: as that of the store, when it
+   * is stored.
+   */
+  claim(
+    name: string,
+    value: T,
+    digest: Digest,
+    onCarriedOut?: () => void,
+  ): Promise<Recorded<T> & { readonly isNew: boolean }>;
   /** Replaces a record, or finds what another has replaced it with: then `isNew` is false. */
   move(
     name: string,
@@ -54,8 +67,12 @@ export function createRecords<S extends TSchema & { static?: unknown }>(
   type Value = Static<S> & { readonly digest: string };
   const options = { ttlMs: RECORD_TTL_MS };
   const encode = (value: Value) => Buffer.from(JSON.stringify(value));
-  const find = async (name: string, digest: Digest): Promise<Recorded<Value> | undefined> => {
-    const entry = await keys.get(name);
+  const read = async (
+    name: string,
+    digest: Digest,
+    allowUnflushed: boolean,
+  ): Promise<Recorded<Value> | undefined> => {
+    const entry = await keys.get(name, { allowUnflushed });
     if (entry === undefined) return undefined;
     const value: unknown = JSON.parse(Buffer.from(entry.value).toString('utf8'));
     if (!isValid(schema, value)) {
@@ -69,6 +86,7 @@ export function createRecords<S extends TSchema & { static?: unknown }>(
     }
     return { value: value as Value, revision: entry.revision };
   };
+  const find = (name: string, digest: Digest) => read(name, digest, false);
   const orFound = async (
     name: string,
     value: Value,
@@ -92,9 +110,15 @@ export function createRecords<S extends TSchema & { static?: unknown }>(
       return `creates/${project.replace(/\.$/, '=')}/${hash}`;
     },
     find,
+    glance: (name, digest) => read(name, digest, true),
     isRevision: async (name, revision) => (await keys.get(name))?.revision === revision,
-    claim: (name, value, digest) =>
-      orFound(name, value, digest, () => keys.create(name, encode(value), options)),
+    claim: (name, value, digest, onCarriedOut) =>
+      orFound(name, value, digest, () =>
+        keys.create(name, encode(value), {
+          ...options,
+          ...(onCarriedOut === undefined ? {} : { onCarriedOut }),
+        }),
+      ),
     move: (name, from, value, digest) =>
       orFound(name, value, digest, () =>
         keys.compareAndSet(name, encode(value), from.revision, options),

@@ -22,6 +22,8 @@ const EDGES_TRIED_MAX = 8;
 interface Plan extends Recorded<CreateRecord> {
   /** Nobody else can have asked for its sandbox. */
   readonly isNew: boolean;
+  /** Its edge, when it has been asked while the record was on its way to the disk. */
+  readonly asked?: Promise<Sandbox> | undefined;
 }
 
 interface Request {
@@ -39,15 +41,16 @@ export function createCreate(parts: CreateParts): CreateSandbox {
     const { identity, idempotencyKey: key, bodyDigest: digest } = context;
     const name = key === undefined ? undefined : records.nameOf(identity, 'createSandbox', key);
     const request = { body, context, name };
-    const found = name === undefined ? undefined : await records.find(name, digest);
-    let plan: Plan =
-      found === undefined ? await begin(parts, records, request) : { ...found, isNew: false };
+    let plan = (await repeated(records, request)) ?? (await begin(parts, records, request));
     const tried = new Set<EdgeId>();
     for (;;) {
       try {
-        const sandbox = await sendCreate(parts, plan.value, body, context, plan.isNew);
+        const { asked = sendCreate(parts, plan.value, body, context, plan.isNew) } = plan;
+        const sandbox = await asked;
         crashPoint('create.after-edge');
-        const current = name === undefined ? undefined : await records.find(name, digest);
+        const seen = name === undefined ? undefined : await records.glance(name, digest);
+        if (seen === undefined || seen.value.sandbox === sandbox.id) return sandbox;
+        const current = await records.find(String(name), digest);
         if (current === undefined || current.value.sandbox === sandbox.id) return sandbox;
         // Another apiserver was refused there before it made room, and has gone elsewhere.
         await discard(parts, plan.value, context);
@@ -62,6 +65,23 @@ export function createCreate(parts: CreateParts): CreateSandbox {
   };
 }
 
+/** What a request with the same key has become. */
+async function repeated(
+  records: Records<CreateRecord>,
+  { context, name }: Request,
+): Promise<Plan | undefined> {
+  const { bodyDigest: digest } = context;
+  if (name === undefined || (await records.glance(name, digest)) === undefined) return undefined;
+  const found = await records.find(name, digest);
+  return found === undefined ? undefined : { ...found, isNew: false };
+}
+
+/**
+ * The record of a new request. Nothing is made that a recovery could not find: the edge is asked once every
+ * process sees the record, even after the end of this one. Only an edge of another machine could outlive a
+ * loss of power that takes the record away, so that such a one is asked when the record is on the disk. A
+ * caller is never answered before that.
+ */
 async function begin(
   parts: CreateParts,
   records: Records<CreateRecord>,
@@ -73,9 +93,22 @@ async function begin(
   if (name === undefined) return { value, revision: 0, isNew: true };
   parts.quota.take(context.identity.project);
   crashPoint('create.before-record');
-  const claimed = await records.claim(name, value, context.bodyDigest);
-  crashPoint('create.after-record');
-  return claimed;
+  let asked: Promise<Sandbox> | undefined;
+  const ask = () => {
+    crashPoint('create.before-flush');
+    asked = sendCreate(parts, value, body, context, true);
+    asked.catch(() => {});
+  };
+  const onCarriedOut = parts.fleet.link(value.edge as EdgeId).isLocal ? ask : undefined;
+  try {
+    const claimed = await records.claim(name, value, context.bodyDigest, onCarriedOut);
+    crashPoint('create.after-record');
+    return { ...claimed, asked };
+  } catch (thrown) {
+    // Whether the disk has the record, nobody knows; the caller hears that it has failed.
+    await asked?.then(() => discard(parts, value, context)).catch(() => {});
+    throw thrown;
+  }
 }
 
 /** Another edge, recorded before it is asked. Without one, what the last one said stands. */

@@ -75,6 +75,8 @@ export interface EdgeCallOptions {
 }
 
 export interface EdgeLink extends EdgeAddress {
+  /** It runs on this machine, and ends with it: it is reached by a socket file. */
+  readonly isLocal: boolean;
   readonly sign: TicketSigner;
   readonly http: HttpForwarder;
   /**
@@ -99,7 +101,7 @@ export function createEdgeLink({ edge, ticketKey, clock, random }: EdgeLinkOptio
   const http = createHttpForwarder({ address: edge.address });
   return {
     ...edge,
-    ...{ sign, http },
+    ...{ sign, http, isLocal: 'socketPath' in edge.address },
     async call(route, input, options) {
       const { holder, idempotencyKey, deadlineMs = DEADLINE_MS, patienceMs } = options;
       const request = requestOf(route, input, options);
