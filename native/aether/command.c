@@ -9,6 +9,7 @@
 #include "crash.h"
 #include "failure.h"
 #include "link.h"
+#include "rules.h"
 #include "session.h"
 
 enum {
@@ -238,6 +239,10 @@ int command_start(const struct dsec_frame *frame)
 			       "a command has either arguments or shell text");
 		return 0;
 	}
+	if (rules_held()) {
+		link_put_error(frame->stream, DSEC_ERROR_UNAVAILABLE, 0, RULES_HELD);
+		return 0;
+	}
 	command = command_count < COMMANDS_MAX ? add(&message) : NULL;
 	if (!command) {
 		link_put_error(frame->stream, DSEC_ERROR_OVERLOADED, 0,
@@ -296,6 +301,14 @@ int command_forget(const struct dsec_frame *frame)
 	free_command(command);
 	crash_point(CRASH_EXIT_ACKED);
 	return 0;
+}
+
+void command_note_policy(void)
+{
+	for (struct command *command = commands; command; command = command->next) {
+		if (command->state <= COMMAND_RUNNING)
+			command->ended_by_policy = true;
+	}
 }
 
 void command_child_ended(pid_t pid, int status)

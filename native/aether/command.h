@@ -41,6 +41,7 @@ struct command {
 	bool exit_sent;
 	uint8_t turn; /* the output that may send first */
 	bool timed_out;
+	bool ended_by_policy;
 	bool was_cut;		 /* its outputs end before their end of file */
 	struct process process;	 /* its own, unless it runs in a session */
 	struct session *session; /* NULL when it does not, or when that has ended */
@@ -62,6 +63,8 @@ int command_attach(const struct dsec_frame *frame);
 int command_forget(const struct dsec_frame *frame);
 
 void command_child_ended(pid_t pid, int status);
+/* All that run now are ended because the policy changes. */
+void command_note_policy(void);
 
 /* How a command's stream behaves. */
 extern const struct stream_kind command_stream;

@@ -49,6 +49,10 @@ static void put_exit(struct command *command)
 		exit.present = DSEC_EXEC_EXIT_HAS_EXIT_CODE;
 		exit.exit_code = (uint8_t)WEXITSTATUS(ending->status);
 	}
+	if (command->ended_by_policy) {
+		exit.present |= DSEC_EXEC_EXIT_HAS_ENDED_BY_POLICY;
+		exit.ended_by_policy = true;
+	}
 	link_put(DSEC_AETHER_EXEC_EXIT, command->stream.number, &exit);
 	command->exit_sent = true;
 	crash_point(CRASH_EXIT_SENT);

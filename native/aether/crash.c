@@ -23,6 +23,8 @@ static const char *const names[CRASH_POINTS] = {
 	[CRASH_SESSION_OPENED] = "session-opened",
 	[CRASH_FILE_WORKER] = "file-worker",
 	[CRASH_FILE_COMMIT] = "file-commit",
+	[CRASH_RULES_TAKEN] = "rules-taken",
+	[CRASH_QUIESCE] = "quiesce",
 };
 
 static int armed = -1;

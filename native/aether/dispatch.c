@@ -6,6 +6,7 @@
 #include "file_request.h"
 #include "link.h"
 #include "reseed.h"
+#include "rules.h"
 #include "session.h"
 #include "stream.h"
 
@@ -20,7 +21,8 @@ static const struct {
 	{ DSEC_AETHER_FILE_WRITE, file_request },     { DSEC_AETHER_FILE_STAT, file_request },
 	{ DSEC_AETHER_FILE_LIST, file_request },      { DSEC_AETHER_FILE_MKDIR, file_request },
 	{ DSEC_AETHER_FILE_MOVE, file_request },      { DSEC_AETHER_FILE_REMOVE, file_request },
-	{ DSEC_AETHER_PORT_OPEN, file_request },
+	{ DSEC_AETHER_PORT_OPEN, file_request },      { DSEC_AETHER_SESSION_RULES, rules_take },
+	{ DSEC_AETHER_QUIESCE, rules_quiesce },
 };
 
 static int dispatch_connection_frame(const struct dsec_frame *frame)

@@ -28,11 +28,17 @@ static const struct {
 };
 
 static const char *const step_names[STEPS] = {
-	[STEP_MEMORY] = "the command's texts",	    [STEP_USER] = "no such user or group",
-	[STEP_KEEPER] = "set-up of the supervisor", [STEP_FORK] = "fork",
-	[STEP_DESCRIPTORS] = "descriptors",	    [STEP_TERMINAL] = "terminal",
-	[STEP_IDENTITY] = "change of user",	    [STEP_LIMITS] = "limits",
-	[STEP_DIRECTORY] = "working directory",	    [STEP_COMMAND] = "command",
+	[STEP_MEMORY] = "the command's texts",
+	[STEP_USER] = "no such user or group",
+	[STEP_KEEPER] = "set-up of the supervisor",
+	[STEP_FORK] = "fork",
+	[STEP_DESCRIPTORS] = "descriptors",
+	[STEP_TERMINAL] = "terminal",
+	[STEP_IDENTITY] = "change of user",
+	[STEP_LIMITS] = "limits",
+	[STEP_DIRECTORY] = "working directory",
+	[STEP_RULES] = "rules of the policy",
+	[STEP_COMMAND] = "command",
 };
 
 const char *failure_code(int errno_value)

@@ -15,6 +15,7 @@
 #include "link.h"
 #include "outlet.h"
 #include "raw_token.h"
+#include "rules.h"
 #include "source.h"
 #include "stream.h"
 #include "worker.h"
@@ -209,9 +210,11 @@ static int start_worker(struct request *request, int raw)
 
 static void begin(struct request *request, int raw)
 {
-	int err = start_worker(request, raw);
+	int err = rules_held() ? 0 : start_worker(request, raw);
 
-	if (err)
+	if (rules_held())
+		fail(request, DSEC_ERROR_UNAVAILABLE, 0, RULES_HELD);
+	else if (err)
 		fail(request, failure_code(-err), -err, "the worker could not be started");
 }
 

@@ -12,6 +12,7 @@
 
 #include "kernel.h"
 #include "platform.h"
+#include "rules.h"
 
 enum {
 	FILE_BYTES_MAX = 256 * 1024,
@@ -75,10 +76,10 @@ uint32_t identity_outside(uint32_t inside)
 	return inside - session_ids.inside + session_ids.outside;
 }
 
-static int drop_bounding_set(void)
+static int drop_bounding_set(uint64_t kept)
 {
 	for (int capability = 0; capability <= CAPABILITY_LAST; capability++) {
-		if (SESSION_CAPABILITIES >> capability & 1)
+		if (kept >> capability & 1)
 			continue;
 		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)) {
 			/* The first number that this kernel does not know. */
@@ -130,12 +131,13 @@ int identity_yield_memory(int score_fd, const char *score)
 
 int identity_assume(const struct account *account)
 {
+	const uint64_t kept = SESSION_CAPABILITIES & rules_capabilities();
 	gid_t groups[ACCOUNT_GROUPS_MAX];
 	int err;
 
 	if (session_ids.namespace_fd >= 0 && setns(session_ids.namespace_fd, CLONE_NEWUSER))
 		return -errno;
-	err = drop_bounding_set();
+	err = drop_bounding_set(kept);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < account->group_count; i++)
@@ -148,7 +150,7 @@ int identity_assume(const struct account *account)
 	    syscall(SYS_setresgid, account->gid, account->gid, account->gid) ||
 	    syscall(SYS_setresuid, account->uid, account->uid, account->uid))
 		return -errno;
-	err = limit_capabilities(account->uid == 0 ? SESSION_CAPABILITIES : 0);
+	err = limit_capabilities(account->uid == 0 ? kept : 0);
 	if (err)
 		return err;
 	/* A change of ids resets it to the system's default. */

@@ -10,6 +10,7 @@
 #include "identity.h"
 #include "kernel.h"
 #include "platform.h"
+#include "rules.h"
 #include "start.h"
 
 enum {
@@ -81,6 +82,13 @@ static int step_directory(struct start *start, const struct program *program)
 	return chdir(program->cwd) ? -errno : 0;
 }
 
+static int step_rules(struct start *start, const struct program *program)
+{
+	(void)start;
+	(void)program;
+	return rules_confine();
+}
+
 /* Tries one place; what says most about why nothing was found stays in `err`. */
 static void try_program(const char *path, const struct program *program, int *err)
 {
@@ -102,6 +110,9 @@ static int step_command(struct start *start, const struct program *program)
 			kernel_sigaction(signal, SIG_DFL);
 	}
 	kernel_sigmask(0);
+	/* Whatever it denies, an exec is all that is left to do. */
+	if (rules_filter())
+		return -ENOTRECOVERABLE;
 	if (strchr(name, '/')) {
 		execve(name, program->argv, program->env);
 		return -errno;
@@ -124,7 +135,8 @@ static const struct {
 } steps[] = {
 	{ STEP_DESCRIPTORS, step_descriptors }, { STEP_TERMINAL, step_terminal },
 	{ STEP_IDENTITY, step_identity },	{ STEP_LIMITS, step_limits },
-	{ STEP_DIRECTORY, step_directory },	{ STEP_COMMAND, step_command },
+	{ STEP_DIRECTORY, step_directory },	{ STEP_RULES, step_rules },
+	{ STEP_COMMAND, step_command },
 };
 
 void leader_run(const struct start *from, const struct program *program,

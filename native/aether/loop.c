@@ -20,6 +20,7 @@ enum {
 
 void (*loop_settle)(void);
 void (*loop_child_ended)(pid_t pid, int status);
+void (*loop_children_ended)(void);
 
 static int epoll_fd = -1;
 static struct epoll_event batch[BATCH_MAX];
@@ -135,6 +136,8 @@ static void reap(struct watch *watch, uint32_t events)
 		if (loop_child_ended)
 			loop_child_ended(pid, status);
 	}
+	if (loop_children_ended)
+		loop_children_ended();
 }
 
 static struct watch children = { .fd = -1, .ready = reap };

@@ -54,5 +54,7 @@ void timer_stop(struct timer *timer);
 extern void (*loop_settle)(void);
 /* Called for each child that ended, after it was reaped. */
 extern void (*loop_child_ended)(pid_t pid, int status);
+/* Called when no further one has ended. */
+extern void (*loop_children_ended)(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include "link.h"
 #include "loop.h"
 #include "platform.h"
+#include "rules.h"
 
 int main(int argc, char **argv)
 {
@@ -25,6 +26,7 @@ int main(int argc, char **argv)
 		return 2;
 	loop_settle = link_settle;
 	loop_child_ended = command_child_ended;
+	loop_children_ended = rules_children_ended;
 	if (loop_init() || guests_init(LISTENER_FD)) {
 		fprintf(stderr, "aether: descriptor 3 is not a listening socket\n");
 		return 2;

@@ -14,6 +14,7 @@
 
 #include "crash.h"
 #include "failure.h"
+#include "rules.h"
 #include "tree.h"
 
 static struct process *processes;
@@ -170,8 +171,11 @@ static void keeper_lost(struct process *process)
 	unlink_process(process);
 	if (process->state == PROCESS_STARTING) {
 		process->state = PROCESS_NONE;
-		process->owner->failed(process, DSEC_ERROR_INTERNAL, 0,
-				       "the command's supervisor was lost");
+		if (rules_held())
+			process->owner->failed(process, DSEC_ERROR_UNAVAILABLE, 0, RULES_HELD);
+		else
+			process->owner->failed(process, DSEC_ERROR_INTERNAL, 0,
+					       "the command's supervisor was lost");
 	} else if (process->state == PROCESS_RUNNING) {
 		/* Its children are aether's now; what nobody keeps any more is not left running. */
 		process->keeper_lost = true;
@@ -280,11 +284,24 @@ void process_release(struct process *process)
 	process->state = PROCESS_NONE;
 }
 
+static bool has_told_end(const struct process *process)
+{
+	struct report report;
+	ssize_t bytes = recv(process->keeper.fd, &report, sizeof(report), MSG_DONTWAIT | MSG_PEEK);
+
+	return bytes == sizeof(report) && report.kind == REPORT_ENDED;
+}
+
+/* The leader's parent is its keeper: whose child it is no more, that keeper is dead. */
 void process_child_ended(pid_t pid, int status)
 {
 	for (struct process *process = processes; process; process = process->next) {
-		if (!process->keeper_lost || process->leader_pid != pid)
+		if (process->state != PROCESS_RUNNING || process->leader_pid != pid)
 			continue;
+		/* The keeper reaped the leader itself, and this is another with its number. */
+		if (!process->keeper_lost && has_told_end(process))
+			return;
+		watch_close(&process->keeper);
 		unlink_process(process);
 		process->keeper_lost = false;
 		process->state = PROCESS_ENDED;

@@ -6,6 +6,7 @@
 #include "crash.h"
 #include "failure.h"
 #include "link.h"
+#include "rules.h"
 #include "session_state.h"
 
 enum {
@@ -174,6 +175,10 @@ int session_open(const struct dsec_frame *frame)
 	dsec_message_decode(frame->type->message, frame->payload, &message);
 	if (session_find(message.session_id)) {
 		link_put_error(frame->stream, DSEC_ERROR_ALREADY_EXISTS, 0, "the session exists");
+		return 0;
+	}
+	if (rules_held()) {
+		link_put_error(frame->stream, DSEC_ERROR_UNAVAILABLE, 0, RULES_HELD);
 		return 0;
 	}
 	session = session_count < SESSIONS_MAX ? add(&message) : NULL;

@@ -15,6 +15,7 @@
 #include "identity.h"
 #include "kernel.h"
 #include "platform.h"
+#include "rules.h"
 
 enum {
 	PATH_BYTES_MAX = 4096,
@@ -283,6 +284,9 @@ void worker_run(const struct worker_task *task)
 	err = identity_assume(&account);
 	if (err)
 		worker_fail(err, "change of user");
+	err = rules_confine();
+	if (err)
+		worker_fail(err, "rules of the policy");
 	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		worker_fail(-errno, "root directory");

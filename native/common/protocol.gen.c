@@ -251,14 +251,18 @@ static const struct dsec_field dsec_msg_exec_exit_fields[] = {
 	  .offset = offsetof(struct dsec_msg_exec_exit, memory_peak_bytes),
 	  .kind = DSEC_KIND_U64, .optional = false, .min = INT64_C(0),
 	  .max = INT64_C(9007199254740991), .bytes_max = 8 },
+	{ .name = "endedByPolicy", .tag = 13,
+	  .offset = offsetof(struct dsec_msg_exec_exit, ended_by_policy),
+	  .kind = DSEC_KIND_U8, .optional = true, .min = INT64_C(0), .max = INT64_C(1),
+	  .bytes_max = 1 },
 };
 
 const struct dsec_message dsec_msg_exec_exit = {
 	.name = "exec-exit",
 	.fields = dsec_msg_exec_exit_fields,
-	.field_count = 12,
+	.field_count = 13,
 	.size = sizeof(struct dsec_msg_exec_exit),
-	.bytes_max = 165,
+	.bytes_max = 172,
 };
 
 static const struct dsec_field dsec_msg_exec_exit_ack_fields[] = {
@@ -366,6 +370,51 @@ const struct dsec_message dsec_msg_session_watch = {
 	.field_count = 1,
 	.size = sizeof(struct dsec_msg_session_watch),
 	.bytes_max = 46,
+};
+
+static const struct dsec_field dsec_msg_granted_tree_fields[] = {
+	{ .name = "path", .tag = 1, .offset = offsetof(struct dsec_msg_granted_tree, path),
+	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(4095),
+	  .bytes_max = 4095 },
+	{ .name = "access", .tag = 2,
+	  .offset = offsetof(struct dsec_msg_granted_tree, access), .kind = DSEC_KIND_U64,
+	  .optional = false, .min = INT64_C(0), .max = INT64_C(9007199254740991),
+	  .bytes_max = 8 },
+};
+
+const struct dsec_message dsec_msg_granted_tree = {
+	.name = "granted-tree",
+	.fields = dsec_msg_granted_tree_fields,
+	.field_count = 2,
+	.size = sizeof(struct dsec_msg_granted_tree),
+	.bytes_max = 4115,
+};
+
+static const struct dsec_field dsec_msg_session_rules_fields[] = {
+	{ .name = "capabilities", .tag = 1,
+	  .offset = offsetof(struct dsec_msg_session_rules, capabilities),
+	  .kind = DSEC_KIND_U64, .optional = false, .min = INT64_C(0),
+	  .max = INT64_C(9007199254740991), .bytes_max = 8 },
+	{ .name = "handledAccess", .tag = 2,
+	  .offset = offsetof(struct dsec_msg_session_rules, handled_access),
+	  .kind = DSEC_KIND_U64, .optional = false, .min = INT64_C(0),
+	  .max = INT64_C(9007199254740991), .bytes_max = 8 },
+	{ .name = "trees", .tag = 3,
+	  .offset = offsetof(struct dsec_msg_session_rules, trees), .kind = DSEC_KIND_LIST,
+	  .optional = false, .min = INT64_C(0), .max = INT64_C(256), .bytes_max = 40960,
+	  .message = &dsec_msg_granted_tree },
+	{ .name = "seccomp", .tag = 4,
+	  .offset = offsetof(struct dsec_msg_session_rules, seccomp),
+	  .kind = DSEC_KIND_BYTES, .optional = true, .min = INT64_C(8),
+	  .max = INT64_C(16384), .bytes_max = 16384 },
+};
+
+const struct dsec_message dsec_msg_session_rules = {
+	.name = "session-rules",
+	.fields = dsec_msg_session_rules_fields,
+	.field_count = 4,
+	.size = sizeof(struct dsec_msg_session_rules),
+	.bytes_max = 57384,
 };
 
 static const struct dsec_field dsec_msg_channel_fields[] = {
@@ -1403,7 +1452,7 @@ static const struct dsec_frame_type aether_types[] = {
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 35,
 	  .message = &dsec_msg_exec_started },
 	{ .name = "exec-exit", .code = DSEC_AETHER_EXEC_EXIT, .from = DSEC_FROM_SERVER,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 165,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 172,
 	  .message = &dsec_msg_exec_exit },
 	{ .name = "exec-exit-ack", .code = DSEC_AETHER_EXEC_EXIT_ACK,
 	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 46,
@@ -1425,6 +1474,11 @@ static const struct dsec_frame_type aether_types[] = {
 	{ .name = "session-watch", .code = DSEC_AETHER_SESSION_WATCH,
 	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 46,
 	  .message = &dsec_msg_session_watch },
+	{ .name = "session-rules", .code = DSEC_AETHER_SESSION_RULES,
+	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 57384,
+	  .message = &dsec_msg_session_rules },
+	{ .name = "quiesce", .code = DSEC_AETHER_QUIESCE, .from = DSEC_FROM_CLIENT,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 0, .message = &dsec_msg_empty },
 	{ .name = "stdin", .code = DSEC_AETHER_STDIN, .from = DSEC_FROM_CLIENT,
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 65536 },
 	{ .name = "stdout", .code = DSEC_AETHER_STDOUT, .from = DSEC_FROM_SERVER,
@@ -1472,7 +1526,7 @@ static const struct dsec_frame_type aether_types[] = {
 const struct dsec_protocol dsec_aether_protocol = {
 	.name = "aether",
 	.types = aether_types,
-	.type_count = 35,
+	.type_count = 37,
 };
 
 static const struct dsec_frame_type launcher_types[] = {

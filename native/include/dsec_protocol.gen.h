@@ -49,6 +49,8 @@ enum {
 	DSEC_AETHER_SESSION_OPEN = 25,
 	DSEC_AETHER_SESSION_CLOSE = 26,
 	DSEC_AETHER_SESSION_WATCH = 27,
+	DSEC_AETHER_SESSION_RULES = 28,
+	DSEC_AETHER_QUIESCE = 29,
 	DSEC_AETHER_STDIN = 32,
 	DSEC_AETHER_STDOUT = 33,
 	DSEC_AETHER_STDERR = 34,
@@ -115,6 +117,7 @@ enum {
 #define DSEC_ERROR_AGENT_LOST "agent-lost"
 #define DSEC_ERROR_COMMAND_NOT_FOUND "command-not-found"
 #define DSEC_ERROR_OUTPUT_LOST "output-lost"
+#define DSEC_ERROR_SECRET_LOST "secret-lost"
 #define DSEC_ERROR_GRADE_INVALID "grade-invalid"
 
 struct dsec_msg_hello {
@@ -212,6 +215,7 @@ struct dsec_msg_exec_started {
 enum {
 	DSEC_EXEC_EXIT_HAS_EXIT_CODE = 1u << 1,
 	DSEC_EXEC_EXIT_HAS_SIGNAL = 1u << 2,
+	DSEC_EXEC_EXIT_HAS_ENDED_BY_POLICY = 1u << 12,
 };
 
 struct dsec_msg_exec_exit {
@@ -228,6 +232,7 @@ struct dsec_msg_exec_exit {
 	uint64_t cpu_user_us;
 	uint64_t cpu_system_us;
 	uint64_t memory_peak_bytes;
+	bool ended_by_policy;
 };
 
 struct dsec_msg_exec_exit_ack {
@@ -280,6 +285,24 @@ struct dsec_msg_session_close {
 struct dsec_msg_session_watch {
 	uint32_t present;
 	struct dsec_bytes session_id;
+};
+
+struct dsec_msg_granted_tree {
+	uint32_t present;
+	struct dsec_bytes path;
+	uint64_t access;
+};
+
+enum {
+	DSEC_SESSION_RULES_HAS_SECCOMP = 1u << 3,
+};
+
+struct dsec_msg_session_rules {
+	uint32_t present;
+	uint64_t capabilities;
+	uint64_t handled_access;
+	struct dsec_list trees;
+	struct dsec_bytes seccomp;
 };
 
 enum {
@@ -794,6 +817,8 @@ extern const struct dsec_message dsec_msg_timeout;
 extern const struct dsec_message dsec_msg_session_open;
 extern const struct dsec_message dsec_msg_session_close;
 extern const struct dsec_message dsec_msg_session_watch;
+extern const struct dsec_message dsec_msg_granted_tree;
+extern const struct dsec_message dsec_msg_session_rules;
 extern const struct dsec_message dsec_msg_channel;
 extern const struct dsec_message dsec_msg_file_read;
 extern const struct dsec_message dsec_msg_file_write;

@@ -1,3 +1,5 @@
+import type { Capability, DenialError, Device, SocketFamily, SocketType } from '@dsec/protocol';
+
 /**
  * What the platform gives to sandboxes at most. A policy takes away from it and can add nothing.
  */
@@ -14,9 +16,7 @@ export const CAPABILITY_BITS = {
   setpcap: 8,
   net_bind_service: 10,
   setfcap: 31,
-} as const;
-export type Capability = keyof typeof CAPABILITY_BITS;
-export const CAPABILITIES = Object.keys(CAPABILITY_BITS) as [Capability, ...Capability[]];
+} as const satisfies Record<Capability, number>;
 
 /** Families of sockets and their types: numbers of the kernel. */
 export const SOCKET_FAMILIES = {
@@ -24,13 +24,14 @@ export const SOCKET_FAMILIES = {
   inet: { number: 2, types: ['stream', 'dgram'] },
   inet6: { number: 10, types: ['stream', 'dgram'] },
   netlink: { number: 16, types: ['raw', 'dgram'] },
-} as const;
-export type SocketFamily = keyof typeof SOCKET_FAMILIES;
-export const FAMILY_NAMES = Object.keys(SOCKET_FAMILIES) as [SocketFamily, ...SocketFamily[]];
+} as const satisfies Record<SocketFamily, unknown>;
 
-export const SOCKET_TYPES = { stream: 1, dgram: 2, raw: 3, seqpacket: 5 } as const;
-export type SocketType = keyof typeof SOCKET_TYPES;
-export const TYPE_NAMES = Object.keys(SOCKET_TYPES) as [SocketType, ...SocketType[]];
+export const SOCKET_TYPES = {
+  stream: 1,
+  dgram: 2,
+  raw: 3,
+  seqpacket: 5,
+} as const satisfies Record<SocketType, number>;
 
 /** In the `/dev` of a sandbox. A minor number of -1 stands for every one. */
 export const DEVICES = {
@@ -42,9 +43,7 @@ export const DEVICES = {
   tty: { path: '/dev/tty', major: 5, minor: 0 },
   ptmx: { path: '/dev/ptmx', major: 5, minor: 2 },
   pts: { path: '/dev/pts', major: 136, minor: -1 },
-} as const;
-export type Device = keyof typeof DEVICES;
-export const DEVICE_NAMES = Object.keys(DEVICES) as [Device, ...Device[]];
+} as const satisfies Record<Device, unknown>;
 
 /** What the platform mounts in every sandbox: nothing may cover a tree that holds one of them. */
 export const PLATFORM_MOUNTS = [
@@ -67,6 +66,22 @@ export const SYSCALLS_NEEDED: ReadonlySet<string> = new Set([
 ]);
 
 /** Errors that a denied call may tell, by the kernel's numbers. */
-export const DENIAL_ERRORS = { EPERM: 1, EACCES: 13, EINVAL: 22, ENOSYS: 38 } as const;
-export type DenialError = keyof typeof DENIAL_ERRORS;
-export const DENIAL_ERROR_NAMES = Object.keys(DENIAL_ERRORS) as [DenialError, ...DenialError[]];
+export const DENIAL_ERRORS = {
+  EPERM: 1,
+  EACCES: 13,
+  EINVAL: 22,
+  ENOSYS: 38,
+} as const satisfies Record<DenialError, number>;
+
+export {
+  CAPABILITIES,
+  type Capability,
+  DENIAL_ERROR_NAMES,
+  DEVICE_NAMES,
+  type DenialError,
+  type Device,
+  FAMILY_NAMES,
+  type SocketFamily,
+  type SocketType,
+  TYPE_NAMES,
+} from '@dsec/protocol';

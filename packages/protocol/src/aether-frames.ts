@@ -1,40 +1,23 @@
-/**
- * What the host and aether, the agent inside a sandbox, say to each other: version 1.
- *
- * **Connections.** aether listens on a socket that it inherits (a vsock or virtio-serial port in a VM). The
- * host connects and sends `hello`; aether answers `welcome` with the same nonce, and closes any earlier
- * framed connection. A hello of an older epoch is refused. After a restore the host drops everything until
- * the welcome that carries its nonce. A restarted host simply connects again: what runs inside belongs to
- * no connection.
- *
- * **Requests.** The host picks a stream number for each request and uses it until the request has ended;
- * the answer comes on the same stream. A failed request ends with `error`.
- *
- * **Commands** are exactly-once: aether notes `execId` before it forks. `exec-start` with a known id
- * attaches instead of starting again. A start that failed is remembered like an exit. Both are forgotten
- * with `exec-exit-ack`, which the host sends when the result is durable.
- *
- * **Bytes.** `stdin` goes in; `stdout` and `stderr` come out; a file or a port uses `stdin` and `stdout`.
- * Data frames carry absolute offsets and END after the last byte; an empty END of stdin may come again,
- * from a host that cannot know whether its last one arrived. A sender keeps what is not acknowledged: `ack`
- * frees everything below its offset, and after a new connection the sender goes on from the acknowledged
- * offset.
- * `credit` is the absolute offset up to which the other side may send; it starts at `windowBytes`
- * (`stdinCredit` for stdin, `WINDOW_BYTES_MIN` for files and ports) and never goes back. More than the credit
- * is a violation. The requests of files and ports end with their connection, so that what they have sent need
- * not be kept, and is not acknowledged.
- *
- * **Raw streams.** Where the transport can make connections (unix socket, vsock), `rawToken` moves the
- * bytes of one file or port to a second connection: the host connects, writes the 16 bytes, and then the
- * connection is the channel, in one direction for a file. It serves once; its end never says how the
- * request ended, `done` on the framed stream does, with the number of bytes. Nor does it say that a file is
- * whole, since the connections of a host that dies end in any order: the host also sends an empty END of
- * stdin on the framed stream, at the offset after the last byte that it wrote. aether puts the file in its
- * place when the raw stream has ended at that offset; at another one the request fails with `unavailable`,
- * and without an END it ends with its link.
- */
-import { KIB } from '@dsec/std';
-import { control, data, defineFrameProtocol, FRAME_DATA_BYTES_MAX, type FrameOf } from './frame.ts';
+import {
+  ARGUMENT_BYTES_MAX,
+  argv,
+  environment,
+  filePath,
+  identifier,
+  LIST_PAGE_BYTES_MAX,
+  mode,
+  NAME_BYTES_MAX,
+  nonce,
+  PATH_BYTES_MAX,
+  PtySize,
+  rawToken,
+  trace,
+  user,
+  WINDOW_BYTES_MAX,
+  WINDOW_BYTES_MIN,
+} from './aether-fields.ts';
+import { SessionClose, SessionOpen, SessionRules, SessionWatch } from './aether-session.ts';
+import { control, data, defineFrameProtocol, type FrameOf } from './frame.ts';
 import {
   bool,
   bytes,
@@ -46,7 +29,6 @@ import {
   message,
   optional,
   path,
-  pathList,
   string,
   struct,
   u8,
@@ -55,50 +37,20 @@ import {
   u64,
 } from './wire-fields.ts';
 
-export const NONCE_BYTES = 16;
-/** An output stream keeps between the least and the most window of unacknowledged bytes. */
-export const WINDOW_BYTES_MIN = 64 * KIB;
-export const WINDOW_BYTES_MAX = 1024 * KIB;
-/** Requests that one connection may have open at a time. */
-export const STREAMS_MAX = 4096;
-/** Linux: MAX_ARG_STRLEN without its NUL. Longer scripts go into a file first. */
-export const ARGUMENT_BYTES_MAX = 128 * KIB - 1;
-/** Linux: PATH_MAX without its NUL. */
-export const PATH_BYTES_MAX = 4095;
-export const NAME_BYTES_MAX = 255;
-/** Of `user:group`, a name or number each, with 32 bytes at most as Linux has them. */
-export const USER_BYTES_MAX = 65;
-const LIST_PAGE_BYTES_MAX = FRAME_DATA_BYTES_MAX - KIB;
-
-const nonce = (tag: number) => bytes(tag, { bytesMin: NONCE_BYTES, bytesMax: NONCE_BYTES });
-const identifier = (tag: number) => string(tag, { bytesMin: 1, bytesMax: 40 });
-const filePath = (tag: number) => path(tag, { bytesMin: 1, bytesMax: PATH_BYTES_MAX });
-const user = (tag: number) => optional(string(tag, { bytesMin: 1, bytesMax: USER_BYTES_MAX }));
-/** The bytes of a W3C traceparent: trace id (16), parent id (8), flags (1). */
-const trace = (tag: number) => optional(bytes(tag, { bytesMin: 25, bytesMax: 25 }));
-const mode = (tag: number) => u16(tag, { maximum: 0o7777 });
-const rawToken = (tag: number) => optional(nonce(tag));
-const argv = (tag: number) =>
-  optional(
-    pathList(tag, {
-      itemsMin: 1,
-      itemsMax: 4096,
-      itemBytesMax: ARGUMENT_BYTES_MAX,
-      bytesMax: 160 * KIB,
-    }),
-  );
-/** `NAME=value` each. */
-const environment = (tag: number) =>
-  pathList(tag, { itemsMax: 1024, itemBytesMax: 32 * KIB, bytesMax: 64 * KIB });
+export {
+  ARGUMENT_BYTES_MAX,
+  NAME_BYTES_MAX,
+  NONCE_BYTES,
+  PATH_BYTES_MAX,
+  STREAMS_MAX,
+  USER_BYTES_MAX,
+  WINDOW_BYTES_MAX,
+  WINDOW_BYTES_MIN,
+} from './aether-fields.ts';
 
 export const CHANNELS = ['stdin', 'stdout', 'stderr'] as const;
 export type Channel = (typeof CHANNELS)[number];
 const channel = (tag: number) => choice(tag, CHANNELS);
-
-const PtySize = message('pty-size', {
-  rows: u16(1, { minimum: 1 }),
-  columns: u16(2, { minimum: 1 }),
-});
 
 const Hello = message('hello', {
   nonce: nonce(1),
@@ -196,6 +148,8 @@ const ExecExit = message('exec-exit', {
   cpuUserUs: u64(10),
   cpuSystemUs: u64(11),
   memoryPeakBytes: u64(12),
+  /** A `quiesce` came while it ran. */
+  endedByPolicy: optional(bool(13)),
 });
 
 const ExecExitAck = message('exec-exit-ack', { execId: identifier(1) });
@@ -212,24 +166,6 @@ const Signal = message('signal', {
 
 /** Replaces the limit on running time, counted from the start of the command. Absent: none. */
 const Timeout = message('timeout', { timeoutMs: optional(u64(1, { minimum: 1 })) });
-
-const SessionOpen = message('session-open', {
-  sessionId: identifier(1),
-  /** The shell; absent: the user's own, else `/bin/sh`. */
-  argv: argv(2),
-  cwd: optional(filePath(3)),
-  env: environment(4),
-  user: user(5),
-  pty: optional(struct(6, PtySize)),
-});
-
-const SessionClose = message('session-close', { sessionId: identifier(1) });
-
-/**
- * Answered by `done` when the shell has ended, whoever ended it, and until then not at all. `not-found`: it
- * has ended before. A session has one watch: a later one ends the earlier with `conflict`.
- */
-const SessionWatch = message('session-watch', { sessionId: identifier(1) });
 
 const ChannelOf = message('channel', { channel: channel(1) });
 
@@ -365,6 +301,13 @@ export const AETHER_FRAMES = defineFrameProtocol('aether', {
   'session-close': control(0x1a, 'client', 'stream', SessionClose),
   'session-watch': control(0x1b, 'client', 'stream', SessionWatch),
 
+  'session-rules': control(0x1c, 'client', 'stream', SessionRules),
+  /**
+   * Ends every process but the agent, and starts none until `session-rules` comes: `unavailable` until then.
+   * `done` when none is left.
+   */
+  quiesce: control(0x1d, 'client', 'stream', Empty),
+
   stdin: data(0x20, 'client'),
   stdout: data(0x21, 'server'),
   stderr: data(0x22, 'server'),
@@ -386,5 +329,6 @@ export const AETHER_FRAMES = defineFrameProtocol('aether', {
 
 export type AetherFrame = FrameOf<typeof AETHER_FRAMES>;
 export type ExecStartFields = MessageValue<typeof ExecStart>;
+export type SessionRulesFields = MessageValue<typeof SessionRules>;
 export type ExecExitFields = MessageValue<typeof ExecExit>;
 export type FileAttributesFields = MessageValue<typeof FileAttributes>;

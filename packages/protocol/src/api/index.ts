@@ -10,6 +10,7 @@ export * from './layer.ts';
 export * from './list-place.ts';
 export * from './node.ts';
 export * from './openapi.ts';
+export * from './policy.ts';
 export {
   type BodyOf,
   HEADERS,
