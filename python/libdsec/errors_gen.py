@@ -275,6 +275,16 @@ class OutputLostError(DsecError):
     remedy = "The requested output offset is no longer kept; read from the offset given."
 
 
+class SecretLostError(DsecError):
+    """Revoke the key and make another one; or, if it was rotated, rotate it again."""
+
+    code = "secret-lost"
+    status = 410
+    retryable = False
+    exit_code = 30
+    remedy = "Revoke the key and make another one; or, if it was rotated, rotate it again."
+
+
 class GradeInvalidError(DsecError):
     """The grading run did not report the expected tests; it is not a score."""
 
@@ -308,6 +318,7 @@ __all__ = [
     "ProtocolError",
     "QuotaExceededError",
     "RateLimitedError",
+    "SecretLostError",
     "StateConflictError",
     "StorageFullError",
     "TooLargeError",
@@ -344,5 +355,6 @@ ERROR_CLASSES: dict[str, type[DsecError]] = {
     "agent-lost": AgentLostError,
     "command-not-found": CommandNotFoundError,
     "output-lost": OutputLostError,
+    "secret-lost": SecretLostError,
     "grade-invalid": GradeInvalidError,
 }

@@ -271,6 +271,32 @@ class FileMove(BaseModel):
     replace: bool | None = None
 
 
+class GradeCommand(BaseModel):
+    """
+    A program of the grader that reports each test of `expect` once. It runs as user and group 65533 unless `user` says otherwise, and never has a capability.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    argv: list[str]
+    cwd: str | None = Field(
+        default=None, description="An absolute path inside the sandbox, as /workspace."
+    )
+    env: dict[str, str] | None = Field(
+        default=None,
+        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
+    )
+    user: str | None = Field(
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
+    )
+    timeout_ms: int | None = None
+    expect: list[str]
+
+
 class HealthPart(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -320,6 +346,18 @@ class JobPage(BaseModel):
     cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
+class KeyRotate(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    grace_ms: int | None = Field(
+        default=None,
+        description="How long the secrets before it are good yet: an hour unless it is said; 0: they end.",
+    )
+
+
 class LayerDevice(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -330,8 +368,10 @@ class LayerDevice(BaseModel):
     bytes: int
 
 
-class LayerKind(RootModel[Literal["base", "workspace", "toolkit", "diff"]]):
-    root: Literal["base", "workspace", "toolkit", "diff"]
+class LayerKind(
+    RootModel[Literal["base", "workspace", "toolkit", "diff", "tools", "grading"]]
+):
+    root: Literal["base", "workspace", "toolkit", "diff", "tools", "grading"]
 
 
 class LayerRef(BaseModel):
@@ -341,7 +381,7 @@ class LayerRef(BaseModel):
         populate_by_name=True,
     )
     ref: str = Field(
-        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.",
+        description="kind/name:version, as base/python:3.11.0; the kind is one of LayerKind.",
     )
     layer_id: str = Field(
         description="sha256: and 64 hex digits."
@@ -442,7 +482,7 @@ class PackDiffRequest(BaseModel):
     )
     ref: str | None = Field(
         default=None,
-        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.",
+        description="kind/name:version, as base/python:3.11.0; the kind is one of LayerKind.",
     )
 
 
@@ -460,7 +500,7 @@ class PackDiffResult(BaseModel):
     )
     ref: str | None = Field(
         default=None,
-        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.",
+        description="kind/name:version, as base/python:3.11.0; the kind is one of LayerKind.",
     )
     entries: int
     stored_bytes: int
@@ -496,7 +536,7 @@ class SandboxLayer(BaseModel):
     )
     ref: str | None = Field(
         default=None,
-        description="kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff, and the version may be ^1, ~1.2 or latest as well.",
+        description="kind/name:version, as base/python:3.11.0; the kind is one of LayerKind, and the version may be ^1, ~1.2 or latest as well.",
     )
     layer_id: str = Field(
         description="sha256: and 64 hex digits."
@@ -735,6 +775,28 @@ class SnapshotPage(BaseModel):
     cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
+class SolutionLeft(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    path: str
+    reason: Literal["kind", "name", "test", "hard-link", "link-target", "runs-by-itself", "changed"]
+
+
+class SolutionTaken(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    files: int
+    directories: int
+    links: int
+    bytes: int
+
+
 class StdinAccepted(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -935,7 +997,7 @@ class ErrorBody(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    code: Literal["invalid-argument", "unauthenticated", "permission-denied", "not-found", "already-exists", "conflict", "idempotency-conflict", "state-conflict", "too-large", "rate-limited", "quota-exceeded", "overloaded", "unavailable", "deadline-exceeded", "cancelled", "unsupported", "internal", "data-loss", "storage-full", "import-limit", "import-invalid", "layer-invalid", "protocol", "freeze-timeout", "agent-lost", "command-not-found", "output-lost", "grade-invalid"]
+    code: Literal["invalid-argument", "unauthenticated", "permission-denied", "not-found", "already-exists", "conflict", "idempotency-conflict", "state-conflict", "too-large", "rate-limited", "quota-exceeded", "overloaded", "unavailable", "deadline-exceeded", "cancelled", "unsupported", "internal", "data-loss", "storage-full", "import-limit", "import-invalid", "layer-invalid", "protocol", "freeze-timeout", "agent-lost", "command-not-found", "output-lost", "secret-lost", "grade-invalid"]
     message: str = Field(description="For people; may change.")
     retryable: bool = Field(description="The same request may succeed later.")
     remedy: str = Field(description="What the caller can do about it.")
@@ -1092,6 +1154,46 @@ class FilePage(BaseModel):
     cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
+class GradeRequest(BaseModel):
+    """
+    `solutionPaths` are what a solver may hand in; `testPaths` below them are never taken. `layers` are of the kinds tools and grading, at /.dsec/NAME.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    solution_paths: list[str]
+    test_paths: list[str] | None = None
+    layers: list[str] | None = None
+    commands: list[GradeCommand]
+    limits: SandboxLimits | None = None
+    timeout_ms: int | None = Field(
+        default=None, description="For all of it; absent: 15 minutes."
+    )
+    entries_max: int | None = Field(
+        default=None, description="Taken; absent: 20,000."
+    )
+    bytes_max: int | None = Field(
+        default=None, description="Taken; absent: 256 MiB."
+    )
+    full_state: bool | None = Field(
+        default=None,
+        description="Take what runs by itself (conftest.py, *.pth and the like) and `testPaths` as well, and layers of kind diff: the result is not trusted.",
+    )
+
+
+class GradedTest(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: str = Field(description="Name of a test, without control characters.")
+    outcome: Literal["passed", "failed", "skipped", "error"]
+
+
 class Health(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -1152,7 +1254,7 @@ class Key(BaseModel):
     principal: str = Field(
         description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
-    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
+    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "grading", "keys", "node"]]
     created_at_ms: int
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
@@ -1168,7 +1270,7 @@ class KeyCreate(BaseModel):
     name: str = Field(
         description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
-    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "keys", "node"]]
+    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "grading", "keys", "node"]]
     lifetime_ms: int | None = None
     principal: str | None = Field(
         default=None,
@@ -1338,6 +1440,10 @@ class SandboxCreate(BaseModel):
     )
     ttl: Ttl | None = None
     isolation: Literal["job", "project", "node"] | None = None
+    grading: bool | None = Field(
+        default=None,
+        description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
+    )
     require_protections: list[str] | None = None
     allow_degraded: bool | None = Field(
         default=None,
@@ -1402,6 +1508,10 @@ class SandboxSpec(BaseModel):
     )
     ttl: Ttl | None = None
     isolation: Literal["job", "project", "node"] | None = None
+    grading: bool | None = Field(
+        default=None,
+        description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
+    )
     require_protections: list[str] | None = None
     allow_degraded: bool | None = Field(
         default=None,
@@ -1488,6 +1598,29 @@ class DoctorReport(BaseModel):
     verdicts: dict[str, DoctorVerdict]
 
 
+class GradeReport(BaseModel):
+    """
+    Every expected test, as the runner told it. `output` is the end of what each command wrote.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    trusted: bool = Field(description="False with `fullState`.")
+    total: int
+    passed: int
+    tests: list[GradedTest]
+    taken: SolutionTaken
+    left: list[SolutionLeft]
+    left_count: int = Field(
+        description="Of entries that were not taken; `left` shows the first.",
+    )
+    output: list[str]
+    duration_ms: int
+
+
 class Sandbox(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -1571,3 +1704,18 @@ class SandboxPage(BaseModel):
     )
     sandboxes: list[Sandbox]
     cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
+
+
+class GradeEvent(BaseModel):
+    """
+    A line of the stream that a grade answers with. The last one has `report` or `error`.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    stage: Literal["compose", "collect", "apply", "test"]
+    report: GradeReport | None = None
+    error: ErrorBody | None = None

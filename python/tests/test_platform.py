@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +303,54 @@ def test_the_server_itself(client: Any, server: FakeServer) -> None:
     server.on("GET", "/v1/doctor", give(report))
     assert client.health().ok and client.version().api == "v1"
     assert client.metrics() == "up 1\n" and client.doctor().host.cpus == 1
+
+
+MADE_KEY = {
+    "id": "ke-" + "a" * 16,
+    "name": "k",
+    "project": "p",
+    "principal": "u",
+    "scopes": ["exec"],
+    "createdAtMs": 1,
+}
+
+
+def test_a_key_whose_secret_was_lost_is_an_error_that_names_it(
+    client: Any, server: FakeServer
+) -> None:
+    server.on("POST", "/v1/keys", hang_up, give({"key": MADE_KEY}))
+    with pytest.raises(errors.SecretLostError, match="Revoke the key and make another") as raised:
+        client.keys.create("k", ["exec"])
+    assert raised.value.details == {"keyId": MADE_KEY["id"]}
+    server.on("POST", f"/v1/keys/{MADE_KEY['id']}/rotate", give({"key": MADE_KEY}))
+    with pytest.raises(errors.SecretLostError, match="was rotated"):
+        client.keys.rotate(MADE_KEY["id"], grace_ms=0)
+
+
+def test_a_key_of_a_file_that_is_refused_is_read_from_it_again(
+    face: Any, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "client.json"
+    seen: list[str] = []
+
+    def answer(exchange: Exchange) -> None:
+        seen.append(exchange.request.headers["authorization"])
+        if seen[-1] == "Bearer second":
+            exchange.json({"version": "1", "api": "v1", "frames": 1})
+        else:
+            exchange.error("unauthenticated", 401)
+
+    server.on("GET", "/v1/version", answer)
+    file.write_text(json.dumps({"url": server.url, "apiKey": "first"}))
+    for name in ("DSEC_URL", "DSEC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DSEC_CLIENT", str(file))
+    with face.client(None, None) as client:
+        with pytest.raises(errors.UnauthenticatedError):
+            client.version()
+        file.write_text(json.dumps({"url": "http://127.0.0.1:1", "apiKey": "second"}))
+        with pytest.raises(errors.UnauthenticatedError):
+            client.version()
+        file.write_text(json.dumps({"url": server.url, "apiKey": "second"}))
+        assert client.version().api == "v1"
+    assert seen == ["Bearer first"] * 3 + ["Bearer second"]

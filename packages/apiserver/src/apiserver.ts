@@ -4,7 +4,12 @@ import { type LayerStore, resolveRef } from '@dsec/layers';
 import { ROUTES, type Route } from '@dsec/protocol';
 import { type Clock, type ProjectId, type Random, SECOND_MS } from '@dsec/std';
 import type { Store } from '@dsec/store';
-import { createHttpServer, type HttpServerLimits, type ListenAddress } from '@dsec/transport';
+import {
+  createHttpServer,
+  type HttpServerLimits,
+  type ListenAddress,
+  type TlsFiles,
+} from '@dsec/transport';
 import { createWatcher, type Watcher } from '@dsec/watcher';
 import { type ApiserverLog, logRequest } from './apiserver-log.ts';
 import { type ApiserverMetrics, createApiserverMetrics } from './apiserver-metrics.ts';
@@ -25,6 +30,7 @@ import { createKeyAuthorizer } from './http/key-authorizer.ts';
 import { createKeyHandlers } from './http/key-handlers.ts';
 import { createLayerHandlers, createMissingLayerHandlers } from './http/layer-handlers.ts';
 import { createPlatformHandlers } from './http/platform-handlers.ts';
+import { createRateLimits, type RateLimit } from './http/rate-limits.ts';
 import { createSandboxHandlers } from './http/sandbox-handlers.ts';
 import { createJobs } from './jobs/jobs.ts';
 import { createEnvironments } from './layers/environments.ts';
@@ -42,6 +48,8 @@ export interface ApiserverOptions {
   readonly watchEveryMs?: number;
   /** How often the keys of open streams and WebSockets are looked at again. */
   readonly recheckMs?: number;
+  /** Of each key. Default: `RATE_LIMIT`. */
+  readonly rateLimit?: RateLimit | undefined;
   /** Of DSec. */
   readonly version: string;
   readonly log: ApiserverLog;
@@ -50,6 +58,8 @@ export interface ApiserverOptions {
   /** Values of the Host header that are answered. Default: the names of loopback. */
   readonly allowedHosts?: readonly string[];
   readonly limits?: Partial<HttpServerLimits>;
+  /** Absent: it serves without, which is for this machine alone. */
+  readonly tls?: TlsFiles | undefined;
 }
 
 export interface Apiserver {
@@ -84,7 +94,7 @@ export async function startApiserver(options: ApiserverOptions): Promise<Apiserv
     watcher.close();
     await fleet.close();
   };
-  const authorize = createKeyAuthorizer(iam);
+  const authorize = createKeyAuthorizer(iam, createRateLimits(clock, options.rateLimit));
   try {
     const server = await createHttpServer({
       ...{ listen, routes: API_ROUTES, isForwarded },
@@ -93,6 +103,7 @@ export async function startApiserver(options: ApiserverOptions): Promise<Apiserv
       ...{ authorize, admit: authorize, recheckMs: options.recheckMs ?? RECHECK_MS },
       ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
+      ...(options.tls === undefined ? {} : { tls: options.tls }),
       onFault: (error, requestId) =>
         log.error({ err: error, requestId }, 'a fault of the apiserver'),
       onAnswered(answered) {

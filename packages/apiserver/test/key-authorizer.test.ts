@@ -8,11 +8,12 @@ import { createKeyAuthorizer } from '../src/http/key-authorizer.ts';
 const identity: Identity = {
   ...{ keyId: 'k', project: 'p' as ProjectId, principal: 'u' as PrincipalId, scopes: ['exec'] },
 };
+const unlimited = { take: () => undefined };
 const facts = (route: Route) => ({ route, headers: { authorization: 'x' } }) as RequestFacts;
 
 test('lets in whose scopes hold the class of the operation', async () => {
   const authenticate = vi.fn(async () => identity);
-  const authorize = createKeyAuthorizer({ authenticate });
+  const authorize = createKeyAuthorizer({ authenticate }, unlimited);
   expect(await authorize(facts(ROUTES.startExec))).toEqual({ identity });
   expect(authenticate).toHaveBeenCalledWith('x');
   await expect(authorize(facts(ROUTES.createSandbox))).rejects.toMatchObject({
@@ -22,7 +23,19 @@ test('lets in whose scopes hold the class of the operation', async () => {
 
 test('open operations need no key, and read none', async () => {
   const authenticate = vi.fn(async () => identity);
-  const authorize = createKeyAuthorizer({ authenticate });
+  const authorize = createKeyAuthorizer({ authenticate }, unlimited);
   expect(await authorize(facts(ROUTES.getHealth))).toEqual({ identity: undefined });
   expect(authenticate).not.toHaveBeenCalled();
+});
+
+test('counts a request once, however often it is looked at, and not those of nobody', async () => {
+  const take = vi.fn();
+  const authorize = createKeyAuthorizer({ authenticate: async () => identity }, { take });
+  const asked = facts(ROUTES.startExec);
+  await authorize(asked);
+  await authorize({ ...asked });
+  expect(take).toHaveBeenCalledTimes(1);
+  await authorize(facts(ROUTES.startExec));
+  await authorize(facts(ROUTES.getHealth));
+  expect(take).toHaveBeenCalledTimes(2);
 });

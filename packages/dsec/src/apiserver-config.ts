@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
 import { type EdgeAddress, LOG_LEVELS, type LogLevel } from '@dsec/apiserver';
 import {
   DsecError,
@@ -28,6 +29,9 @@ export interface ApiserverCommandOptions {
   readonly watchMs: string;
   readonly allowHost: readonly string[];
   readonly logLevel: string;
+  readonly tlsCert: string | undefined;
+  readonly tlsKey: string | undefined;
+  readonly rateLimit: string;
 }
 
 export interface ApiserverConfig {
@@ -46,6 +50,9 @@ export interface ApiserverConfig {
   /** Names under which it is asked for, beside those of loopback. */
   readonly allowedHosts: readonly string[];
   readonly logLevel: LogLevel;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Requests a second that a key may make. */
+  readonly ratePerSecond: number;
 }
 
 const EDGES_MAX = 4096;
@@ -72,9 +79,14 @@ export function apiserverConfigOf(
   if (edges.length === 0) {
     throw new DsecError('invalid-argument', 'no edge: name them with --edge or --edges');
   }
+  if (!/^[1-9]\d{0,6}$/.test(options.rateLimit)) {
+    throw new DsecError('invalid-argument', '--rate-limit is a number of requests a second');
+  }
+  const tls = tlsOf(options);
   return {
-    ...{ edges, logLevel, allowedHosts: options.allowHost },
-    listen: listenAddressOf(options.listen),
+    ...{ edges, logLevel, tls, allowedHosts: options.allowHost },
+    ratePerSecond: Number(options.rateLimit),
+    listen: tls === undefined ? listenAddressOf(options.listen) : anyAddressOf(options.listen),
     ticketKeyFile: options.ticketKey,
     watchMs: Number(options.watchMs),
     clientFile: options.clientFile,
@@ -86,6 +98,24 @@ export function apiserverConfigOf(
     layerStore: paths.store,
     platformProject: parseProjectId(options.platformProject),
   };
+}
+
+function tlsOf({ tlsCert, tlsKey }: ApiserverCommandOptions): ApiserverConfig['tls'] {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert !== undefined && tlsKey !== undefined) {
+    return { certFile: resolve(tlsCert), keyFile: resolve(tlsKey) };
+  }
+  throw new DsecError('invalid-argument', '--tls-cert and --tls-key go together');
+}
+
+/** What is encrypted may come from anywhere: `HOST:PORT` beside the addresses of this machine. */
+function anyAddressOf(text: string): ListenAddress {
+  const [, v6, v4, port] = /^(?:\[([0-9a-fA-F:]+)\]|([\d.]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = v6 ?? v4;
+  if (host !== undefined && isIP(host) !== 0 && Number(port) < 65_536) {
+    return { host, port: Number(port) };
+  }
+  return listenAddressOf(text);
 }
 
 /** `[SHARD/]ID=ADDRESS`; the shard is `local` unless it is named. */

@@ -14,7 +14,8 @@ const options: ApiserverCommandOptions = {
   ...{ listen: '127.0.0.1:7720', edges: undefined, edge: ['a=unix:/run/a.sock'] },
   ...{ ticketKey: 'key.json', store: undefined, platformProject: 'platform' },
   ...{ clientFile: undefined, project: 'default', principal: 'operator', watchMs: '1000' },
-  ...{ allowHost: [], logLevel: 'info' },
+  ...{ allowHost: [], logLevel: 'info', rateLimit: '2000' },
+  ...{ tlsCert: undefined, tlsKey: undefined },
 };
 
 test('an edge is [SHARD/]ID=ADDRESS, on loopback or a socket', () => {
@@ -42,6 +43,17 @@ test('the store is in the state directory unless it is named', () => {
   expect(apiserverConfigOf({ ...options, store: '/x.db' }, paths).storeFile).toBe('/x.db');
 });
 
+test('what is encrypted may come from anywhere', () => {
+  const tls = { tlsCert: '/c.pem', tlsKey: '/k.pem' };
+  const at = (listen: string) => apiserverConfigOf({ ...options, ...tls, listen }, paths);
+  expect(at('0.0.0.0:443')).toMatchObject({
+    listen: { host: '0.0.0.0', port: 443 },
+    tls: { certFile: '/c.pem', keyFile: '/k.pem' },
+  });
+  expect(at('[::]:443').listen).toEqual({ host: '::', port: 443 });
+  expect(at('unix:/run/x.sock').listen).toEqual({ socketPath: '/run/x.sock' });
+});
+
 test.each([
   ['no edge', { edge: [] }],
   ['no key', { ticketKey: undefined }],
@@ -49,6 +61,9 @@ test.each([
   ['a project that is none', { project: 'Not A Name' }],
   ['an address that is not here', { listen: '0.0.0.0:80' }],
   ['a time that is none', { watchMs: 'soon' }],
+  ['a rate that is none', { rateLimit: '0' }],
+  ['a certificate without a key', { tlsCert: 'c.pem' }],
+  ['a name to listen at', { listen: 'dsec.example:443', tlsCert: 'c.pem', tlsKey: 'k.pem' }],
 ])('refuses %s', (_what, change) => {
   expect(() => apiserverConfigOf({ ...options, ...change }, paths)).toThrowError(
     expect.objectContaining({ code: 'invalid-argument' }),

@@ -97,7 +97,7 @@ describe('serverOf', () => {
   it('reads the client file that is set', () => {
     const client = { value: other, source: 'environment DSEC_CLIENT' };
     expect(serverOf({ state: usual, client }, {})).toEqual({
-      ...{ url: 'http://127.0.0.1:2', apiKey: 'dsec_b' },
+      ...{ url: 'http://127.0.0.1:2', apiKey: 'dsec_b', keyFile: other },
     });
   });
 });

@@ -15,7 +15,15 @@ import {
 } from '@dsec/std';
 import type { KeyEntry, KeyStore, Store } from '@dsec/store';
 import type { Identity } from './identity.ts';
-import { decodeRecord, encodeRecord, type KeyRecord, MAKERS_MAX, shownKey } from './key-record.ts';
+import {
+  decodeEntry,
+  decodeRecord,
+  encodeRecord,
+  type KeyRecord,
+  MAKERS_MAX,
+  shownKey,
+} from './key-record.ts';
+import { type Rotation, rotateKey } from './rotate.ts';
 import { hashOfSecret, keyIdOfHash, newSecret, SECRET } from './secret.ts';
 
 export interface IamOptions {
@@ -48,6 +56,11 @@ export interface Iam {
    * itself.
    */
   create(request: CreateKeyRequest): Promise<{ readonly key: Key; readonly secret: string }>;
+  /**
+   * Another secret for a key, whose old ones are good for `graceMs` more. `not-found` as `find`,
+   * `state-conflict` for one that is revoked or expired, `conflict` while too many old ones are good.
+   */
+  rotate(id: string, rotation: Rotation): Promise<{ readonly key: Key; readonly secret: string }>;
   /** `not-found` also for a key of another project, unless `project` is absent. */
   find(id: string, project?: ProjectId): Promise<Key>;
   /** By id; of one project, or of all. At most `limit`. */
@@ -81,7 +94,7 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
     async authenticate(header) {
       const secret = header?.startsWith('Bearer ') === true ? header.slice('Bearer '.length) : '';
       const hash = hashOfSecret(secret);
-      const entry = await keys.get(keyOf(keyIdOfHash(hash)));
+      const entry = await entryOf(keys, keyIdOfHash(hash));
       const record = SECRET.test(secret) ? validRecord(entry, hash, clock.wallMs()) : undefined;
       if (entry === undefined || record === undefined) throw refusal();
       const { id, project, principal, scopes, expiresAtMs, makers } = record;
@@ -109,6 +122,10 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
       await keys.create(keyOf(record.id), encodeRecord(record), ttl);
       return { key: shownKey(record), secret };
     },
+    async rotate(id, { secret = newSecret(random), ...rotation }) {
+      const key = await rotateKey({ keys, clock, keyOf }, id, { secret, ...rotation });
+      return { key, secret };
+    },
     find: async (id, project) => shownKey((await find(id, project)).record),
     async list({ project, after, limit }) {
       const prefix = project === undefined ? KEYS : projectPrefix(project);
@@ -119,9 +136,10 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
         project === undefined ? page.entries : ids.map((id) => keys.get(keyOf(id))),
       );
       return {
-        keys: found.flatMap((entry) =>
-          entry === undefined ? [] : [shownKey(decodeRecord(entry.value))],
-        ),
+        keys: found.flatMap((entry) => {
+          const record = entry === undefined ? '' : decodeEntry(entry.value);
+          return typeof record === 'string' ? [] : [shownKey(record)];
+        }),
         next: page.next === undefined ? undefined : ids.at(-1),
       };
     },
@@ -129,13 +147,21 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
   };
 }
 
+/** By the id that its first secret gave a key, or by that of a later one: one read more. */
+async function entryOf(keys: KeyStore, id: string): Promise<KeyEntry | undefined> {
+  const entry = await keys.get(keyOf(id));
+  const found = entry === undefined ? undefined : decodeEntry(entry.value);
+  return typeof found === 'string' ? keys.get(keyOf(found)) : entry;
+}
+
 type Finder = ReturnType<typeof createFinder>;
 
 function createFinder(keys: KeyStore) {
   return async (id: string, project: ProjectId | undefined) => {
     const entry = await keys.get(keyOf(id));
-    const record = entry === undefined ? undefined : decodeRecord(entry.value);
-    const isSeen = record !== undefined && (project === undefined || record.project === project);
+    const record = entry === undefined ? undefined : decodeEntry(entry.value);
+    const isKey = record !== undefined && typeof record !== 'string';
+    const isSeen = isKey && (project === undefined || record.project === project);
     if (entry === undefined || !isSeen) throw new DsecError('not-found', 'there is no such key');
     return { entry, record };
   };
@@ -198,7 +224,12 @@ function validRecord(
 ): KeyRecord | undefined {
   if (entry === undefined) return undefined;
   const record = decodeRecord(entry.value);
-  const isSame = timingSafeEqual(Buffer.from(record.hash, 'hex'), Buffer.from(hash, 'hex'));
+  const hashes = [{ hash: record.hash, untilMs: Number.POSITIVE_INFINITY }];
+  const isSame = [...hashes, ...(record.previous ?? [])].some(
+    (known) =>
+      nowMs < known.untilMs &&
+      timingSafeEqual(Buffer.from(known.hash, 'hex'), Buffer.from(hash, 'hex')),
+  );
   return isSame && holds(record, nowMs) ? record : undefined;
 }
 

@@ -53,6 +53,7 @@ export class FreezeTimeoutError extends DsecError {}
 export class AgentLostError extends DsecError {}
 export class CommandNotFoundError extends DsecError {}
 export class OutputLostError extends DsecError {}
+export class SecretLostError extends DsecError {}
 export class GradeInvalidError extends DsecError {}
 
 /** The class of each code. */
@@ -84,6 +85,7 @@ export const ERROR_CLASSES = {
   'agent-lost': AgentLostError,
   'command-not-found': CommandNotFoundError,
   'output-lost': OutputLostError,
+  'secret-lost': SecretLostError,
   'grade-invalid': GradeInvalidError,
 } as const satisfies Record<ErrorCode, typeof DsecError>;
 

@@ -41,7 +41,7 @@ export type {
 export { ExecResult } from './exec-result.ts';
 export { Files, type ProgressOptions, type RangeOptions, type WriteOptions } from './files.ts';
 export { Jobs } from './jobs.ts';
-export { type KeyOptions, Keys, type Scope } from './keys.ts';
+export { type KeyOptions, type KeyRotateOptions, Keys, type NewKey, type Scope } from './keys.ts';
 export {
   type ImportOptions,
   type LayerKind,
@@ -54,4 +54,4 @@ export type { ListOptions } from './pages.ts';
 export { Sandbox } from './sandbox.ts';
 export type { CallSettings } from './server.ts';
 export { Session, type SessionOptions } from './session.ts';
-export { findServer, type ServerSettings } from './settings.ts';
+export { type FoundServer, findServer, type ServerSettings } from './settings.ts';

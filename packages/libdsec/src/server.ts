@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { rootCertificates } from 'node:tls';
 import { formatTarget, type ParamsOf, type QueryOf, type Route } from '@dsec/protocol';
 import { MINUTE_MS, SECOND_MS } from '@dsec/std';
 import {
@@ -14,6 +16,7 @@ import {
 } from '@dsec/transport/client';
 import { askedOf } from './asked.ts';
 import { CancelledError, clientErrorOf, InvalidArgumentError } from './errors.ts';
+import { type FoundServer, keyFromFile } from './settings.ts';
 
 export interface CallSettings {
   readonly signal?: AbortSignal | undefined;
@@ -51,16 +54,14 @@ const RETRIES_AT_FIRST: RetryPolicy = { ...RETRIES, unreachedAttemptsMax: 4 };
 /** Only binds the Host header; no name is looked up. */
 const SOCKET_BASE_URL = 'http://localhost';
 
-export interface ServerOptions {
-  readonly url: string;
-  readonly apiKey: string;
+export interface ServerOptions extends FoundServer {
   readonly timeoutMs: number;
 }
 
-export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server {
-  const address = addressOf(url);
-  const headers = { authorization: `Bearer ${apiKey}` };
-  const http = createHttpClient({ ...address, headers, deadlineMs: timeoutMs });
+export function createServer({ timeoutMs, ...found }: ServerOptions): Server {
+  const address = { ...addressOf(found.url), ...trustOf(found.caFile) };
+  const http = createHttpClient({ ...address, deadlineMs: timeoutMs });
+  const key = createKey(found);
   const channels = new Set<WebSocketChannel>();
   let isOpen = true;
   let hasAnswered = false;
@@ -73,13 +74,15 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
     async call(route, input, { signal, timeoutMs: deadlineMs, idempotencyKey, silenceMs } = {}) {
       checkOpen();
       const requestId = randomUUID();
-      const key = idempotencyKey ?? (route.effect === 'keyed' ? randomUUID() : undefined);
+      const once = idempotencyKey ?? (route.effect === 'keyed' ? randomUUID() : undefined);
       try {
-        const reply = await callRoute(http, route, input, {
-          headers: { [REQUEST_ID_HEADER]: requestId },
-          ...{ signal, deadlineMs, silenceMs, idempotencyKey: key },
-          retries: hasAnswered ? RETRIES : RETRIES_AT_FIRST,
-        });
+        const reply = await key.use(isReplayable(input), (headers) =>
+          callRoute(http, route, input, {
+            headers: { ...headers, [REQUEST_ID_HEADER]: requestId },
+            ...{ signal, deadlineMs, silenceMs, idempotencyKey: once },
+            retries: hasAnswered ? RETRIES : RETRIES_AT_FIRST,
+          }),
+        );
         hasAnswered = true;
         return withClientErrors(route, reply, requestId);
       } catch (thrown) {
@@ -90,13 +93,15 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
       checkOpen();
       const requestId = randomUUID();
       try {
-        const channel = await connectWebSocket({
-          ...address,
-          target: formatTarget(route, params, query),
-          headers: { ...headers, [REQUEST_ID_HEADER]: requestId },
-          deadlineMs,
-          ...(signal === undefined ? {} : { signal }),
-        });
+        const channel = await key.use(true, (headers) =>
+          connectWebSocket({
+            ...address,
+            target: formatTarget(route, params, query),
+            headers: { ...headers, [REQUEST_ID_HEADER]: requestId },
+            deadlineMs,
+            ...(signal === undefined ? {} : { signal }),
+          }),
+        );
         channels.add(channel);
         void channel.closed.then(() => channels.delete(channel));
         return channel;
@@ -111,6 +116,39 @@ export function createServer({ url, apiKey, timeoutMs }: ServerOptions): Server 
       await http.close();
     },
   };
+}
+
+/** A stream is sent once, whatever becomes of it. */
+function isReplayable({ body }: { readonly body?: unknown }): boolean {
+  return typeof body !== 'object' || body === null || !(Symbol.asyncIterator in body);
+}
+
+/** The key of a client. When it is refused and came from a file, the file may hold another by now. */
+function createKey({ url, apiKey, keyFile }: FoundServer) {
+  let current = apiKey;
+  const headersOf = (secret: string) => ({ authorization: `Bearer ${secret}` });
+  return {
+    async use<T>(mayRepeat: boolean, ask: (headers: Record<string, string>) => Promise<T>) {
+      const used = current;
+      try {
+        return await ask(headersOf(used));
+      } catch (thrown) {
+        if ((thrown as { code?: unknown }).code !== 'unauthenticated' || !keyFile) throw thrown;
+        if (current === used) current = keyFromFile(keyFile, url) ?? used;
+        if (current === used || !mayRepeat) throw thrown;
+        return ask(headersOf(current));
+      }
+    },
+  };
+}
+
+function trustOf(caFile: string | undefined): { readonly ca?: string } {
+  if (caFile === undefined) return {};
+  try {
+    return { ca: [...rootCertificates, readFileSync(caFile, 'utf8')].join('\n') };
+  } catch (cause) {
+    throw new InvalidArgumentError('invalid-argument', `${caFile} cannot be read`, { cause });
+  }
 }
 
 function addressOf(url: string): { readonly baseUrl: string; readonly socketPath?: string } {

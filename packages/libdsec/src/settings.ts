@@ -8,11 +8,22 @@ import {
   UnauthenticatedError,
   UnavailableError,
 } from './errors.ts';
+import { present } from './pages.ts';
 
 export interface ServerSettings {
   /** `http://host:port`, or `unix:/path`. */
   readonly url?: string | undefined;
   readonly apiKey?: string | undefined;
+  /** Certificates, in PEM, by which the server is known beside those that Node brings along. */
+  readonly caFile?: string | undefined;
+}
+
+export interface FoundServer {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly caFile?: string;
+  /** The client file that the key is from: it is read again when the key is refused. */
+  readonly keyFile?: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,13 +38,11 @@ const HOW =
  * `/var/lib/dsec/client.json`. The key of a file is only ever sent to the server of that file. Throws
  * `unavailable` when no server is known, `unauthenticated` when there is no key for it.
  */
-export function findServer(
-  given: ServerSettings,
-  env: Environment = process.env,
-): { readonly url: string; readonly apiKey: string } {
+export function findServer(given: ServerSettings, env: Environment = process.env): FoundServer {
   const url = given.url ?? env.DSEC_URL;
   const apiKey = given.apiKey ?? env.DSEC_API_KEY;
-  if (url !== undefined && apiKey !== undefined) return { url, apiKey };
+  const caFile = given.caFile ?? env.DSEC_CA_FILE;
+  if (url !== undefined && apiKey !== undefined) return present({ url, apiKey, caFile });
   const file = readClientFile(env);
   if (url === undefined && file === undefined) {
     throw new UnavailableError('unavailable', `no server is known${denied(env)}: ${HOW}`);
@@ -47,7 +56,22 @@ export function findServer(
       `there is no key for ${url}: set DSEC_API_KEY`,
     );
   }
-  return { url: server, apiKey: key };
+  return present({
+    ...{ url: server, apiKey: key, caFile: caFile ?? known?.caFile },
+    keyFile: apiKey === undefined ? known?.path : undefined,
+  });
+}
+
+/** The key that a client file holds now for a server; `undefined` where it has none. */
+export function keyFromFile(path: string, url: string): string | undefined {
+  const text = readOptional(path);
+  try {
+    const file = text === undefined ? undefined : parseClientFile(path, text);
+    return file?.url === url ? file.apiKey : undefined;
+  } catch {
+    // It is just being written by somebody who does not replace it as a whole.
+    return undefined;
+  }
 }
 
 function usualFiles(env: Environment): readonly string[] {
@@ -91,16 +115,22 @@ function readOptional(path: string): string | undefined {
   }
 }
 
-function parseClientFile(path: string, text: string): Required<ServerSettings> & { url: string } {
+interface ClientFile extends FoundServer {
+  readonly path: string;
+}
+
+function parseClientFile(path: string, text: string): ClientFile {
   const problem = 'is not {"url": "…", "apiKey": "…"}';
-  let value: { url?: unknown; apiKey?: unknown } | undefined;
+  let value: { url?: unknown; apiKey?: unknown; caFile?: unknown } | undefined;
   try {
     if (text.length <= FILE_BYTES_MAX) value = JSON.parse(text);
   } catch {
     // Its text holds a secret, so the parser's words are not repeated.
   }
   if (typeof value?.url === 'string' && typeof value.apiKey === 'string') {
-    return { url: value.url, apiKey: value.apiKey };
+    const { url, apiKey } = value;
+    const caFile = typeof value.caFile === 'string' ? value.caFile : undefined;
+    return present({ path, url, apiKey, caFile });
   }
   throw new InvalidArgumentError('invalid-argument', `${path} ${problem}`);
 }

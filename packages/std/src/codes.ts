@@ -103,6 +103,12 @@ export const ERROR_CODES = {
     28,
     'The requested output offset is no longer kept; read from the offset given.',
   ),
+  'secret-lost': row(
+    410,
+    false,
+    30,
+    'Revoke the key and make another one; or, if it was rotated, rotate it again.',
+  ),
   'grade-invalid': row(
     422,
     false,

@@ -12,6 +12,8 @@ export interface HttpClientOptions {
   /** `http://host:port`, without a path. With `socketPath` only its host is used, for the Host header. */
   readonly baseUrl: string;
   readonly socketPath?: string;
+  /** Certificates in PEM by which an https server is known. Absent: those of Node. */
+  readonly ca?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Time for a whole answer; of a stream, for its beginning. */
@@ -82,6 +84,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     connect: {
       timeout: 10 * SECOND_MS,
       ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
     },
   });
 
@@ -160,7 +163,8 @@ async function send(
 async function errorOf({ status, headers, read }: IncomingReply): Promise<DsecError> {
   const error = errorOfBody(status, await read(ERROR_BYTES_MAX));
   const retryAfter = Number(headers['retry-after'] ?? Number.NaN);
-  if (!Number.isFinite(retryAfter)) return error;
+  // What our servers say in the body is more exact than whole seconds.
+  if (!Number.isFinite(retryAfter) || 'retryAfterMs' in error.details) return error;
   const retryAfterMs = Math.max(0, retryAfter) * SECOND_MS;
   return new DsecError(error.code, error.message, { details: { ...error.details, retryAfterMs } });
 }

@@ -1,10 +1,18 @@
 import { chmodSync, linkSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type ListenOptions, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { DsecError } from '@dsec/std';
 import { expectationFailure, parserFailure, rawResponse } from './http-errors.ts';
 import type { HttpServerLimits } from './http-limits.ts';
+import { type TlsFiles, tlsOptionsOf, watchTlsFiles } from './tls-files.ts';
 import { SOCKET_PATH_BYTES_MAX } from './unix-socket.ts';
 
 export type ListenAddress =
@@ -27,8 +35,9 @@ const STAGED_BYTES = STAGE_PREFIX.length + 8;
 export function createRawServer(
   limits: HttpServerLimits,
   listener: RequestListener,
+  tls?: TlsFiles,
 ): { readonly server: Server; closeUnused(): void } {
-  const server = createServer(
+  const server = makeServer(
     {
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersTimeoutMs,
@@ -43,12 +52,18 @@ export function createRawServer(
       requireHostHeader: false,
     },
     listener,
+    tls,
   );
   server.maxConnections = limits.connectionsMax;
   // Node drops headers beyond its limit without a word; with one to spare the guard can see that
   // there were too many.
   server.maxHeadersCount = limits.headersMax + 1;
   server.timeout = limits.stallTimeoutMs;
+  if (tls !== undefined) {
+    // Who does not speak TLS is told nothing: there is nobody to tell it to.
+    server.removeAllListeners('tlsClientError');
+    server.on('tlsClientError', (_fault, socket) => socket.destroy());
+  }
   server.on('clientError', (fault, socket) => {
     if (!socket.writable) return socket.destroy();
     socket.end(rawResponse(parserFailure(fault)), () => socket.destroy());
@@ -59,7 +74,7 @@ export function createRawServer(
   server.on('connect', (_request, socket) => socket.destroy());
   // Node counts a connection as idle only after its first request.
   const fresh = new Set<Socket>();
-  server.on('connection', (socket) => {
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => {
     fresh.add(socket);
     socket.once('close', () => fresh.delete(socket));
   });
@@ -73,6 +88,14 @@ export function createRawServer(
       for (const socket of fresh) socket.destroy();
     },
   };
+}
+
+function makeServer(options: ServerOptions, listener: RequestListener, tls?: TlsFiles): Server {
+  if (tls === undefined) return createServer(options, listener);
+  const server = createTlsServer({ ...options, ...tlsOptionsOf(tls) }, listener);
+  const stop = watchTlsFiles(tls, (context) => server.setSecureContext(context));
+  server.once('close', stop);
+  return server;
 }
 
 /**

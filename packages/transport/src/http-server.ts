@@ -19,6 +19,7 @@ import type {
   RouteTable,
 } from './http-routes.ts';
 import { lingerAfter, watchStalls } from './http-stalls.ts';
+import type { TlsFiles } from './tls-files.ts';
 import { REQUEST_ID_HEADER, requestIdOf, TRACEPARENT_HEADER, traceparentOf } from './trace.ts';
 import { createWebSocketUpgrades, type WebSocketUpgrades } from './websocket-upgrade.ts';
 
@@ -46,6 +47,8 @@ export interface HttpServerOptions<Table extends RouteTable, Principal> {
   /** Origins whose pages may call. Default: none. */
   readonly allowedOrigins?: readonly string[];
   readonly limits?: Partial<HttpServerLimits>;
+  /** Absent: no TLS. */
+  readonly tls?: TlsFiles;
   /** Told of faults of our own, which callers only see as `internal` with the request id. */
   readonly onFault?: (error: DsecError, requestId: string) => void;
   /** Told of every request when its answer has ended. */
@@ -68,8 +71,10 @@ export async function createHttpServer<Table extends RouteTable, Principal>(
 ): Promise<HttpServer> {
   const limits = { ...HTTP_SERVER_LIMITS, ...options.limits };
   const lifetimes = createCallLifetimes();
-  const { server, closeUnused } = createRawServer(limits, (request, response) =>
-    app.routing(request, response),
+  const { server, closeUnused } = createRawServer(
+    limits,
+    (request, response) => app.routing(request, response),
+    options.tls,
   );
   const app = createApp(limits, () => server);
   const upgrades = createWebSocketUpgrades(
@@ -206,6 +211,10 @@ const noOperation = () => new DsecError('not-found', 'there is no such operation
 
 function sendError(reply: FastifyReply, error: DsecError): FastifyReply {
   const json = JSON.stringify(toErrorBody(error));
+  const { retryAfterMs } = error.details;
+  if (typeof retryAfterMs === 'number') {
+    void reply.header('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / SECOND_MS))));
+  }
   return reply.code(error.status).type('application/json').send(json);
 }
 

@@ -27,6 +27,7 @@ export { createHttpServer, type HttpServer, type HttpServerOptions } from './htt
 export * from './route-client.ts';
 export { newStreamId, newTicketClaims, signTicket, type TicketRequest } from './ticket.ts';
 export * from './ticket-verifier.ts';
+export { namesOfCertificate, type TlsFiles } from './tls-files.ts';
 export { REQUEST_ID_HEADER, TRACEPARENT_HEADER } from './trace.ts';
 export { connectUnix, SOCKET_PATH_BYTES_MAX } from './unix-socket.ts';
 export {

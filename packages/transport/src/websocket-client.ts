@@ -16,6 +16,8 @@ export interface WebSocketConnectOptions {
   /** `http://host:port` as for the HTTP client. With `socketPath` only its host is used. */
   readonly baseUrl: string;
   readonly socketPath?: string;
+  /** As for the HTTP client. */
+  readonly ca?: string;
   /** Path and query. */
   readonly target: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -35,13 +37,14 @@ export async function connectWebSocket(
   options: WebSocketConnectOptions,
 ): Promise<WebSocketChannel> {
   const limits = { ...WEBSOCKET_LIMITS, ...options.limits };
-  const { socketPath } = options;
+  const { socketPath, ca } = options;
   const deadline = startDeadline(options.deadlineMs ?? 30 * SECOND_MS, options.signal);
   const url = new URL(options.target, options.baseUrl.replace(/^http/, 'ws'));
   const socket = new WebSocket(url, {
     ...(options.headers === undefined ? {} : { headers: options.headers }),
     perMessageDeflate: false,
     maxPayload: limits.messageBytesMax,
+    ...(ca === undefined ? {} : { ca }),
     ...(socketPath === undefined ? {} : { createConnection: () => connect(socketPath) }),
   });
   try {

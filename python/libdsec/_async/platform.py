@@ -9,6 +9,7 @@ from libdsec import routes_gen as routes
 from libdsec._async.transport import AsyncTransport
 from libdsec._core.request import build_request
 from libdsec._core.route import Route
+from libdsec._core.secret import with_secret
 from libdsec._core.spec import as_model
 
 
@@ -27,7 +28,7 @@ class AsyncKeys:
         principal: str | None = None,
         project: str | None = None,
     ) -> models.KeyCreated:
-        """Creates a key. Its `secret` is told this once.
+        """Creates a key. Its `secret` is told this once; `SecretLostError` where that answer got lost.
 
         `scopes`: what it allows, such as `sandboxes:read`, `exec`. `lifetime_ms`: without
         end, where absent.
@@ -35,7 +36,17 @@ class AsyncKeys:
         fields = {"name": name, "scopes": [*scopes], "lifetime_ms": lifetime_ms}
         body = as_model(models.KeyCreate, {**fields, "principal": principal, "project": project})
         request = build_request(routes.CREATE_KEY, body=body)
-        return await self._transport.call(models.KeyCreated, request)
+        return with_secret(await self._transport.call(models.KeyCreated, request), "made")
+
+    async def rotate(self, key_id: str, *, grace_ms: int | None = None) -> models.KeyCreated:
+        """Another secret for the key of this client, or for one that comes of it.
+
+        The earlier ones are good for `grace_ms` more, an hour unless it is said; with 0 they end.
+        `SecretLostError` as in `create`.
+        """
+        body = as_model(models.KeyRotate, {"grace_ms": grace_ms})
+        request = build_request(routes.ROTATE_KEY, {"keyId": key_id}, body=body)
+        return with_secret(await self._transport.call(models.KeyCreated, request), "rotated")
 
     def list(
         self, *, limit: int | None = None, page_size: int | None = None

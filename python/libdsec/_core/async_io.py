@@ -54,7 +54,12 @@ def unix_transport(server: Server, limits: httpx.Limits) -> httpx.AsyncHTTPTrans
 
 def tls_context(server: Server) -> ssl.SSLContext | bool:
     """One for all pools, because it takes long to make. `False` where there is no TLS."""
-    return server.base_url.startswith("https:") and httpx.create_ssl_context()
+    if not server.base_url.startswith("https:"):
+        return False
+    context = httpx.create_ssl_context()
+    if server.ca_file is not None:
+        context.load_verify_locations(server.ca_file)
+    return context
 
 
 async def open_socket(server: Server, url: str, options: dict[str, Any]) -> Connection:

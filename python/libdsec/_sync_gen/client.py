@@ -34,6 +34,8 @@ class Client:
     Without arguments the server is that of DSEC_URL and DSEC_API_KEY, else of the first of these files:
     $DSEC_CLIENT, ~/.config/dsec/client.json, $DSEC_STATE/client.json, /var/lib/dsec/client.json (`dsec up`
     writes it). `timeout`: seconds for each call with all its attempts, unless the call says otherwise.
+    A key that came from a file and is refused is read from it again. `ca_file` (else DSEC_CA_FILE):
+    certificates in PEM by which an https server is known, beside the usual ones.
 
     Every call is repeated a few times after a lost connection or where the server is overloaded. That is
     safe: what must not be done twice carries a key, by which the server knows a repetition.
@@ -53,8 +55,9 @@ class Client:
         api_key: str | None = None,
         *,
         timeout: float | None = TIMEOUT_S,
+        ca_file: str | None = None,
     ) -> None:
-        self._transport = Transport(find_server(url, api_key), timeout)
+        self._transport = Transport(find_server(url, api_key, ca_file=ca_file), timeout)
         self.layers = Layers(self._transport)
         self.environments = Environments(self._transport)
         self.keys = Keys(self._transport)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Iterator, Callable, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import httpx
@@ -16,14 +17,14 @@ from websockets.exceptions import ConnectionClosedOK, WebSocketException
 from libdsec._core import sync_io
 from libdsec._core.answer import parse_answer
 from libdsec._core.asked import with_names
-from libdsec._core.config import Server
+from libdsec._core.config import Server, key_from_file
 from libdsec._core.faults import error_of_http, error_of_response, error_of_socket
 from libdsec._core.lines import Lines
 from libdsec._core.request import Request, Value
 from libdsec._core.retry import Backoff, Deadline
 from libdsec._core.shards import POOL_REQUESTS_MAX, Shards
 from libdsec._core.version import USER_AGENT
-from libdsec.errors import CancelledError, DsecError
+from libdsec.errors import CancelledError, DsecError, UnauthenticatedError
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -44,7 +45,6 @@ class Transport:
     def __init__(self, server: Server, timeout: float | None) -> None:
         self.server = server
         self.timeout = timeout
-        self._headers = {"authorization": f"Bearer {server.api_key}", "user-agent": USER_AGENT}
         self._tls = sync_io.tls_context(server)
         self._pools = Shards(self._make_pool)
         self._is_open = True
@@ -52,13 +52,26 @@ class Transport:
     def _make_pool(self) -> httpx.Client:
         return httpx.Client(
             base_url=self.server.base_url,
-            headers={**self._headers, "accept-encoding": "identity"},
+            headers={"user-agent": USER_AGENT, "accept-encoding": "identity"},
             transport=sync_io.unix_transport(self.server, LIMITS),
             verify=self._tls,
             limits=LIMITS,
             trust_env=not self.server.is_local,
             follow_redirects=False,
         )
+
+    def _authorization(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.server.api_key}"}
+
+    def _has_other_key(self, error: DsecError, used: str) -> bool:
+        """Whether there is another key to try than the one that was refused: that of the client file."""
+        if not isinstance(error, UnauthenticatedError):
+            return False
+        if self.server.api_key == used:
+            found = key_from_file(self.server)
+            if found is not None:
+                self.server = replace(self.server, api_key=found)
+        return self.server.api_key != used
 
     def close(self) -> None:
         """Closes every connection."""
@@ -118,23 +131,30 @@ class Transport:
         place = self._pools.take()
         try:
             pool = self._pools.pools[place]
-            sent = pool.build_request(
-                request.route.method,
-                request.target,
-                headers={**request.headers, **(headers or {})},
-                content=request.content if content is None else content,
-                timeout=httpx.Timeout(deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)),
-            )
-            response = pool.send(sent, stream=True)
-            try:
-                if not response.is_success:
+            while True:
+                used = self.server.api_key
+                sent = pool.build_request(
+                    request.route.method,
+                    request.target,
+                    headers={**self._authorization(), **request.headers, **(headers or {})},
+                    content=request.content if content is None else content,
+                    timeout=httpx.Timeout(
+                        deadline.at_most(stall), connect=deadline.at_most(CONNECT_S)
+                    ),
+                )
+                response = pool.send(sent, stream=True)
+                try:
+                    if response.is_success:
+                        yield response
+                        return
                     request_id = response.headers.get("x-request-id")
                     content_told = response.read()
                     error = error_of_response(response.status_code, content_told, request_id)
-                    raise with_names(error, request.asked)
-                yield response
-            finally:
-                response.close()
+                    is_whole = content is None or isinstance(content, bytes)
+                    if not (is_whole and self._has_other_key(error, used)):
+                        raise with_names(error, request.asked)
+                finally:
+                    response.close()
         except (httpx.HTTPError, httpx.StreamError) as fault:
             raise error_of_http(fault, self.server, deadline) from fault
         finally:
@@ -193,9 +213,19 @@ class Transport:
 
     def socket(self, request: Request, *, is_bounded: bool = True) -> Socket:
         """One attempt to open a WebSocket. `is_bounded`: by the protocol that is spoken over it."""
+        used = self.server.api_key
+        try:
+            return self._socket(request, is_bounded)
+        except DsecError as error:
+            if not self._has_other_key(error, used):
+                raise
+        return self._socket(request, is_bounded)
+
+    def _socket(self, request: Request, is_bounded: bool) -> Socket:
         url = f"ws{self.server.base_url.removeprefix('http')}{request.target}"
+        own = {**self._authorization(), "user-agent": USER_AGENT}
         options = {
-            "additional_headers": {**self._headers, **request.headers},
+            "additional_headers": {**own, **request.headers},
             "user_agent_header": None,
             "compression": None,
             "open_timeout": CONNECT_S,
@@ -204,6 +234,8 @@ class Transport:
             "ping_timeout": 20 if is_bounded else None,
             "max_queue": SOCKET_MESSAGES_MAX if is_bounded else 8,
         }
+        if self._tls is not False:
+            options["ssl"] = self._tls
         try:
             return Socket(sync_io.open_socket(self.server, url, options), self.server)
         except (OSError, WebSocketException) as fault:

@@ -16,6 +16,7 @@ import type { KeyQuota } from '../create/key-quota.ts';
 import { formatCursor, LIMIT_DEFAULT, parseCursor } from '../paging.ts';
 import type { ApiHandlers } from './handlers.ts';
 import { identityOf } from './key-authorizer.ts';
+import { createKeyRotation } from './key-rotation.ts';
 
 export interface KeyHandlersOptions {
   readonly iam: Iam;
@@ -45,9 +46,10 @@ const projectSeenBy = (identity: Identity): ProjectId | undefined =>
 
 export function createKeyHandlers(
   options: KeyHandlersOptions,
-): Pick<ApiHandlers, 'createKey' | 'listKeys' | 'revokeKey'> {
+): Pick<ApiHandlers, 'createKey' | 'listKeys' | 'revokeKey' | 'rotateKey'> {
   const { iam } = options;
   const createOnce = createKeyOnce(options);
+  const rotateOnce = createKeyRotation(options);
   return {
     async createKey({ body }, call) {
       const identity = identityOf(call.principal);
@@ -58,6 +60,7 @@ export function createKeyHandlers(
       }
       return iam.create(request);
     },
+    rotateKey: ({ params, body }, call) => rotateOnce(params.keyId, body, call),
     async listKeys({ query: { limit = LIMIT_DEFAULT, cursor } }, call) {
       const project = projectSeenBy(identityOf(call.principal));
       const after = cursor === undefined ? undefined : parseCursor(cursor, KEY_ID);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Client, findServer } from '@dsec/libdsec';
+import { Client, type FoundServer, findServer } from '@dsec/libdsec';
 import { DsecError } from '@dsec/std';
 import type { Settings } from '../command-line/settings.ts';
 
@@ -12,8 +12,8 @@ import type { Settings } from '../command-line/settings.ts';
 export function serverOf(
   settings: Settings,
   environment: Readonly<Record<string, string | undefined>>,
-): { readonly url: string; readonly apiKey: string } {
-  const { url, apiKey, client, state } = settings;
+): FoundServer {
+  const { url, apiKey, client, state, caFile } = settings;
   const own = join(state?.value ?? '', 'client.json');
   const isNamed = state?.source.startsWith('option') === true && url?.source !== 'option --url';
   if (isNamed && existsSync(own)) return findServer({}, { DSEC_CLIENT: own });
@@ -22,7 +22,7 @@ export function serverOf(
     {
       ...environment,
       ...{ DSEC_URL: url?.value, DSEC_API_KEY: apiKey?.value },
-      ...{ DSEC_STATE: state?.value, DSEC_CLIENT: client?.value },
+      ...{ DSEC_STATE: state?.value, DSEC_CLIENT: client?.value, DSEC_CA_FILE: caFile?.value },
     },
   );
 }

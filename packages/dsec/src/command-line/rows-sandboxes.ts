@@ -241,6 +241,27 @@ export const KEY_COMMANDS: readonly CommandRow[] = [
     load: () => import('../commands/key-ls.ts'),
   },
   {
+    name: 'key rotate',
+    summary: 'give an API key another secret; the old one is good for a while',
+    arguments: [{ syntax: '<key>', about: 'its id, as dsec key ls lists it' }],
+    details:
+      'A key rotates itself, and keys that were made with it. Programs that found their key in a file ' +
+      'read the file again when it is refused.',
+    options: [
+      {
+        flags: '--grace <time>',
+        about: 'how long the old secret is good yet (default: 1h); 0: not at all',
+      },
+      {
+        flags: '--client-file <file>',
+        about: 'write address and secret there (mode 0600) instead of showing it',
+      },
+      URL,
+    ],
+    examples: ['key rotate ke-abcdefghijklmnop --grace 1d'],
+    load: () => import('../commands/key-rotate.ts'),
+  },
+  {
     name: 'key revoke',
     summary: 'make an API key invalid at once',
     arguments: [{ syntax: '<key>', about: 'its id, as dsec key ls lists it' }],

@@ -3,6 +3,19 @@ import type { OptionRow } from './table.ts';
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
+/** What `dsec apiserver` and `dsec up` have in common. */
+const ENTRY_OPTIONS: readonly OptionRow[] = [
+  {
+    ...{ flags: '--tls-cert <file>', setting: 'tlsCert' },
+    about: 'certificate in PEM; with it, https at any address; read again when it changes',
+  },
+  { ...{ flags: '--tls-key <file>', setting: 'tlsKey' }, about: 'its private key in PEM' },
+  {
+    ...{ flags: '--rate-limit <number>', setting: 'rateLimit' },
+    about: 'requests a second that one key may make',
+  },
+];
+
 /** What `dsec edge` and `dsec up` have in common. */
 const EDGE_OPTIONS: readonly OptionRow[] = [
   { flags: '--edge-id <id>', setting: 'edgeId', about: 'of this edge, in ids of sandboxes' },
@@ -37,6 +50,7 @@ export const SERVER_COMMANDS: readonly CommandRow[] = [
         ...{ flags: '--listen <address>', setting: 'listen' },
         about: 'where to serve: 127.0.0.1:PORT, [::1]:PORT or unix:/PATH',
       },
+      ...ENTRY_OPTIONS,
       ...EDGE_OPTIONS,
     ],
     examples: ['up', 'up --backend sim --state ./try --listen 127.0.0.1:7721'],
@@ -124,6 +138,7 @@ export const SERVER_COMMANDS: readonly CommandRow[] = [
         ...{ flags: '--allow-host <name>', repeatable: true },
         about: 'another name under which it is asked for; may be repeated',
       },
+      ...ENTRY_OPTIONS,
       {
         ...{ flags: '--log-level <level>', setting: 'logLevel', words: LOG_LEVELS },
         about: LOG_LEVELS.join(', '),

@@ -31,6 +31,10 @@ export const SETTINGS = {
     ...{ variable: 'DSEC_API_KEY', inFile: false, secret: true },
     about: 'the key that commands show to it: that of the client file',
   },
+  caFile: {
+    ...{ variable: 'DSEC_CA_FILE', inFile: true },
+    about: 'certificates by which an https server is known, in PEM: those of the client file',
+  },
   client: {
     ...{ variable: 'DSEC_CLIENT', inFile: true },
     about: 'the file with both, which `dsec up` writes: client.json',
@@ -38,6 +42,18 @@ export const SETTINGS = {
   listen: {
     ...{ variable: 'DSEC_LISTEN', option: '--listen', inFile: true, default: '127.0.0.1:7720' },
     about: 'where the apiserver serves: 127.0.0.1:PORT, [::1]:PORT or unix:/PATH',
+  },
+  tlsCert: {
+    ...{ variable: 'DSEC_TLS_CERT', option: '--tls-cert', inFile: true },
+    about: 'certificate of the apiserver and what vouches for it, in PEM; with it, it serves https',
+  },
+  tlsKey: {
+    ...{ variable: 'DSEC_TLS_KEY', option: '--tls-key', inFile: true },
+    about: 'its private key, in PEM',
+  },
+  rateLimit: {
+    ...{ variable: 'DSEC_RATE_LIMIT', option: '--rate-limit', inFile: true, default: '2000' },
+    about: 'requests a second that one key may make at an apiserver',
   },
   edgeListen: {
     ...{ variable: 'DSEC_EDGE_LISTEN', option: '--listen', inFile: true },

@@ -1,7 +1,6 @@
 import { CRASH_POINTS } from '@dsec/apiserver';
 import { apiserverConfigOf } from '../apiserver-config.ts';
 import { startApiserverDaemon } from '../apiserver-daemon.ts';
-import { urlOf } from '../client-file.ts';
 import { type Invocation, listFlag, textFlag } from '../command-line/invocation.ts';
 import { settingOf } from '../command-line/settings.ts';
 import { printJson } from '../output.ts';
@@ -27,14 +26,17 @@ export async function run({ flags, json, paths, settings, version }: Invocation)
       platformProject: textFlag(flags, 'platformProject') ?? 'platform',
       watchMs: textFlag(flags, 'watchMs') ?? '1000',
       allowHost: listFlag(flags, 'allowHost'),
+      ...{ tlsCert: settings.tlsCert?.value, tlsKey: settings.tlsKey?.value },
+      rateLimit: settingOf(settings, 'rateLimit'),
     },
     paths,
   );
   const stopped = stopSignal();
   const daemon = await startApiserverDaemon(config, version);
+  const { place } = daemon;
   const { address } = daemon.apiserver;
-  if (json) printJson({ ready: true, address, url: urlOf(address), pid: process.pid });
-  else process.stdout.write(`serving at ${urlOf(address)}\n`);
+  if (json) printJson({ ready: true, address, ...place, pid: process.pid });
+  else process.stdout.write(`serving at ${place.url}\n`);
   if (!stopped.aborted) {
     await new Promise((resolve) => stopped.addEventListener('abort', resolve, { once: true }));
   }

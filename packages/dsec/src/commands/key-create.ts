@@ -1,3 +1,4 @@
+import { SecretLostError } from '@dsec/libdsec';
 import { OPERATION_CLASSES, type OperationClass } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
 import { withClient } from '../client/connect.ts';
@@ -6,8 +7,10 @@ import { showTime } from '../client/table-values.ts';
 import { type Invocation, listFlag, textFlag } from '../command-line/invocation.ts';
 import { printJson, renderTable } from '../output.ts';
 
-/** What a job needs. Who may make keys or look at nodes is said. */
-const SCOPES_DEFAULT = OPERATION_CLASSES.filter((scope) => scope !== 'keys' && scope !== 'node');
+/** What a job needs. Who may make keys, look at nodes or see what grades is said. */
+const SCOPES_DEFAULT = OPERATION_CLASSES.filter(
+  (scope) => !['keys', 'node', 'grading'].includes(scope),
+);
 
 export async function run({ args: [name = ''], flags, json, settings }: Invocation): Promise<void> {
   const lifetime = textFlag(flags, 'expires');
@@ -18,16 +21,13 @@ export async function run({ args: [name = ''], flags, json, settings }: Invocati
     ...{ project, principal },
   };
   await withClient(settings, async (client) => {
-    const created = await client.keys.create(name, scopes, options);
+    const created = await client.keys.create(name, scopes, options).catch(async (thrown) => {
+      if (!(thrown instanceof SecretLostError)) throw thrown;
+      await client.keys.revoke(String(thrown.details.keyId));
+      const message = 'the answer with the secret was lost; that key is revoked: make another';
+      throw new DsecError('secret-lost', message, { cause: thrown, details: thrown.details });
+    });
     const { key, secret } = created;
-    if (secret === undefined) {
-      // The answer that told it was lost on its way, and the request was asked again.
-      await client.keys.revoke(key.id);
-      throw new DsecError(
-        'unavailable',
-        'the answer with the secret was lost; that key is revoked: make another',
-      );
-    }
     if (json) return printJson(created);
     const rows = [
       ['key', key.id],

@@ -1,4 +1,4 @@
-import { Client } from '@dsec/libdsec';
+import { Client, type FoundServer } from '@dsec/libdsec';
 import { type Clock, DsecError, SECOND_MS } from '@dsec/std';
 
 const WAIT_MS = 30 * SECOND_MS;
@@ -8,10 +8,7 @@ const LOOK_MS = 50;
  * Resolves when the apiserver has heard of its edge, so that a sandbox can be made. An edge that has just
  * started takes no tickets for a moment. `unavailable` when that does not come.
  */
-export async function waitForHealth(
-  server: { readonly url: string; readonly apiKey: string },
-  clock: Clock,
-): Promise<void> {
+export async function waitForHealth(server: FoundServer, clock: Clock): Promise<void> {
   const client = new Client(server);
   const endMs = clock.monotonicMs() + WAIT_MS;
   try {

@@ -68,7 +68,7 @@ export async function startUp(options: UpOptions): Promise<Up> {
       ...['--listen', settingOf(settings, 'listen'), '--edge', edgeName],
       ...['--ticket-key', keys.privateFile, '--client-file', clientFile],
       ...['--platform-project', PLATFORM],
-      ...passed(settings, ['logLevel']),
+      ...passed(settings, ['logLevel', 'tlsCert', 'tlsKey', 'rateLimit']),
     ]);
     const url = String((await apiserver.ready).url);
     const client = findServer({}, { DSEC_CLIENT: clientFile });

@@ -1,3 +1,4 @@
+import { DAY_MS } from '@dsec/std';
 import Type, { type Static } from 'typebox';
 import {
   cursor,
@@ -20,6 +21,15 @@ export const KeyCreate = record('KeyCreate', {
   lifetimeMs: Type.Optional(durationMs()),
   principal: Type.Optional(principalId),
   project: Type.Optional(projectId),
+});
+
+export const KeyRotate = record('KeyRotate', {
+  graceMs: Type.Optional(
+    durationMs(
+      7 * DAY_MS,
+      'How long the secrets before it are good yet: an hour unless it is said; 0: they end.',
+    ),
+  ),
 });
 
 export const Key = record(

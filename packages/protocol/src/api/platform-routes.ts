@@ -1,7 +1,7 @@
 import { jobId, keyId } from '../names.ts';
 import { EdgeState, EdgeStateQuery, Event, EventQuery } from './event.ts';
 import { Job, JobPage, JobResult } from './job.ts';
-import { KeyCreate, KeyCreated, KeyPage } from './key.ts';
+import { KeyCreate, KeyCreated, KeyPage, KeyRotate } from './key.ts';
 import { DoctorReport, Health, Version } from './node.ts';
 import {
   created,
@@ -72,6 +72,14 @@ export const PLATFORM_ROUTES = {
     summary: 'List API keys, without their secrets.',
     query: page,
     reply: ok(KeyPage),
+  }),
+  rotateKey: route({
+    ...{ method: 'POST', path: '/v1/keys/{keyId}/rotate', ...plain, home: 'apiserver' },
+    ...{ operationClass: 'keys', effect: 'keyed' },
+    summary: 'Give the key that asks, or one that comes of it, another secret, told this once.',
+    params: params({ keyId }),
+    body: jsonBody(KeyRotate),
+    reply: ok(KeyCreated),
   }),
   revokeKey: route({
     ...{ method: 'DELETE', path: '/v1/keys/{keyId}', ...plain, home: 'apiserver' },

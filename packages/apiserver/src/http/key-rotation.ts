@@ -1,0 +1,53 @@
+import { type Identity, newSecret } from '@dsec/iam';
+import { type BodyOf, type KeyCreated, names, type RouteOf } from '@dsec/protocol';
+import { DsecError, HOUR_MS } from '@dsec/std';
+import { type Call, sha256Of } from '@dsec/transport';
+import Type from 'typebox';
+import { createRecords } from '../create/create-record.ts';
+import { identityOf, type Visitor } from './key-authorizer.ts';
+import type { KeyHandlersOptions } from './key-handlers.ts';
+
+const GRACE_MS = HOUR_MS;
+
+const KeyRotateRecord = names.record('KeyRotateRecord', {
+  format: Type.Literal(1),
+  digest: names.digest,
+});
+
+/**
+ * A key replaces its own secret, and those of keys that come of it: so nobody gets a secret of a key that
+ * may do more, or that would outlive his. Once for one idempotency key; a repetition is not told the secret.
+ */
+export function createKeyRotation({ iam, keys, random, quota }: KeyHandlersOptions) {
+  const records = createRecords(keys, KeyRotateRecord);
+  return async (
+    keyId: string,
+    { graceMs = GRACE_MS }: BodyOf<RouteOf<'rotateKey'>>,
+    call: Call<Visitor>,
+  ): Promise<KeyCreated> => {
+    const identity = identityOf(call.principal);
+    const { project } = identity;
+    if (call.idempotencyKey !== undefined) {
+      const digest = call.bodyDigest ?? sha256Of('');
+      const name = records.nameOf(identity, `rotateKey/${keyId}`, call.idempotencyKey);
+      quota.take(project);
+      const claimed = await records.claim(name, { format: 1, digest }, digest);
+      if (!claimed.isNew) return { key: await iam.find(keyId, project) };
+    }
+    const check = (key: Pick<Identity, 'makers'> & { readonly id: string }) =>
+      checkKinship(key, identity);
+    return iam.rotate(keyId, { graceMs, project, check, secret: newSecret(random) });
+  };
+}
+
+function checkKinship(
+  { id, makers = [] }: Pick<Identity, 'makers'> & { readonly id: string },
+  { keyId }: Identity,
+): void {
+  if (id === keyId || makers.includes(keyId)) return;
+  throw new DsecError(
+    'permission-denied',
+    'a key gives another secret only to itself and to keys that were made with it',
+    { details: { field: 'keyId' } },
+  );
+}
