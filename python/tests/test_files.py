@@ -108,6 +108,30 @@ def test_what_can_be_read_again_is_sent_again(box: Any, server: FakeServer) -> N
             assert sent[0].query == {"path": ["/f"], "mode": ["384"], "createParents": ["true"]}
 
 
+def test_what_a_function_gives_is_sent_again(box: Any, server: FakeServer) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"a" * 300_000
+        yield b"b"
+
+    server.on("PUT", CONTENT, hang_up, refuse("unavailable"), give(entry()))
+    box.files.write("/f", pieces)
+    assert [one.body for one in server.to("PUT", CONTENT)] == [b"a" * 300_000 + b"b"] * 3
+
+
+def test_what_is_exclusive_and_may_have_arrived_is_not_sent_again(
+    box: Any, server: FakeServer, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"x")
+    server.on("PUT", CONTENT, hang_up, give(entry()))
+    with pytest.raises(errors.UnavailableError):
+        box.files.write("/f", b"x", exclusive=True)
+    server.on("PUT", CONTENT, hang_up, give(entry()))
+    with pytest.raises(errors.UnavailableError):
+        box.files.upload(source, "/f", exclusive=True)
+    assert len(server.to("PUT", CONTENT)) == 2
+
+
 def test_what_cannot_be_read_again_is_not(box: Any, server: FakeServer) -> None:
     def pieces() -> Iterator[bytes]:
         yield b"a" * 300_000

@@ -1,6 +1,6 @@
 import { type FileEntry, ROUTES } from '@dsec/protocol';
 import { HOUR_MS } from '@dsec/std';
-import { type ByteSource, bodyOf, type Path, pathFields } from './byte-input.ts';
+import { type ByteSource, bodyOf, bytesOf, type Path, pathFields } from './byte-input.ts';
 import { NotFoundError } from './errors.ts';
 import { readContent } from './file-content.ts';
 import { type OnProgress, readLocal, sendAgain, writeLocal } from './local-file.ts';
@@ -18,7 +18,7 @@ export interface WriteOptions extends UserOptions {
   readonly mode?: number | undefined;
   /** Make the directories above it that are missing. Absent: true. */
   readonly createParents?: boolean | undefined;
-  /** Refuse with `already-exists` instead of replacing. */
+  /** Refuse with `already-exists` instead of replacing. Not sent again where it may have arrived. */
   readonly exclusive?: boolean | undefined;
   /** Seconds for all of it; absent: an hour. */
   readonly timeout?: number | undefined;
@@ -72,16 +72,25 @@ export class Files {
   }
 
   /**
-   * Writes a whole file, which appears under its name when all bytes have come. What is an iteration is
-   * taken piece by piece, once: when the connection is lost, that is `unavailable`.
+   * Writes a whole file, which appears under its name when all bytes have come. Bytes, and what a function
+   * gives, are sent again when the connection is lost; what is an iteration is taken piece by piece, once:
+   * then that is `unavailable`.
    */
   async write(path: Path, data: ByteSource, options: WriteOptions = {}): Promise<FileEntry> {
     const { user, mode, createParents = true, exclusive, signal, timeout } = options;
     const fields = { user, mode, createParents, exclusive };
     const query = present({ ...pathFields('path', path), ...fields });
     const timeoutMs = timeout === undefined ? HOUR_MS : timeout * 1000;
-    const input = { params: this.#params, query, body: bodyOf(data) };
-    return await this.#server.call(ROUTES.writeFile, input, { signal, timeoutMs });
+    const send = (source: Exclude<ByteSource, () => unknown>) => {
+      const input = { params: this.#params, query, body: bodyOf(source) };
+      return this.#server.call(ROUTES.writeFile, input, { signal, timeoutMs });
+    };
+    if (typeof data === 'function') {
+      return await sendAgain(this.#server.timeoutMs, signal, () => send(data()), exclusive);
+    }
+    const isWhole = typeof data === 'string' || data instanceof Uint8Array;
+    if (exclusive !== true || !isWhole) return await send(data);
+    return await this.write(path, () => [bytesOf(data)], options);
   }
 
   async stat(
@@ -154,8 +163,7 @@ export class Files {
     path: Path,
     options: WriteOptions & ProgressOptions = {},
   ): Promise<FileEntry> {
-    const send = () => this.write(path, readLocal(localPath, options.onProgress), options);
-    return await sendAgain(this.#server.timeoutMs, options.signal, send);
+    return await this.write(path, () => readLocal(localPath, options.onProgress), options);
   }
 
   /** Copies a file out of the sandbox, with constant memory. The local file appears when it is whole. */

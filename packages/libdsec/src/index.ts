@@ -22,7 +22,7 @@ export type {
 } from '@dsec/protocol';
 export type { FollowOptions, OutputChunk } from './attachment.ts';
 export { SandboxFailure } from './batch.ts';
-export type { ByteSource, Path } from './byte-input.ts';
+export type { ByteSource, Path, Pieces } from './byte-input.ts';
 export { Client, type ClientOptions, type SandboxListOptions } from './client.ts';
 export { Command } from './command.ts';
 export { Connection } from './connection.ts';

@@ -7,7 +7,7 @@ import {
   type RouteOf,
 } from '@dsec/protocol';
 import { fromErrorBody, HOUR_MS } from '@dsec/std';
-import { type ByteSource, bodyOf } from './byte-input.ts';
+import { bodyOf, type Pieces } from './byte-input.ts';
 import { clientErrorOf, ProtocolError } from './errors.ts';
 import { readLocal, sendAgain } from './local-file.ts';
 import { itemsOf, type ListOptions, present } from './pages.ts';
@@ -15,7 +15,7 @@ import type { CallSettings, Server } from './server.ts';
 
 /** What the reading of a whole layer has found. */
 export type LayerReport = ReplyOf<RouteOf<'verifyLayer'>>;
-export type LayerKind = 'base' | 'workspace' | 'toolkit' | 'diff';
+export type LayerKind = 'base' | 'workspace' | 'toolkit' | 'diff' | 'tools' | 'grading';
 
 export interface ImportOptions {
   readonly format?: 'tar' | 'oci-archive' | 'docker-archive' | undefined;
@@ -44,7 +44,7 @@ export class Layers {
    * content is the same layer. Throws `import-invalid`, `import-limit`, `already-exists`.
    */
   async importLayer(
-    source: string | Exclude<ByteSource, string>,
+    source: string | Uint8Array | Pieces,
     kind: LayerKind,
     name: string,
     version: string,

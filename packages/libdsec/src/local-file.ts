@@ -25,18 +25,24 @@ export async function* readLocal(
   }
 }
 
-/** Sends a body that can be made anew, again when the connection is lost, for `limitMs` at most. */
+/**
+ * Sends a body that can be made anew, again when the connection is lost, for `limitMs` at most. `onlyUnsent`:
+ * only where nothing of it can have arrived.
+ */
 export async function sendAgain<T>(
   limitMs: number,
   signal: AbortSignal | undefined,
   send: () => Promise<T>,
+  onlyUnsent = false,
 ): Promise<T> {
   const patience = createPatience(limitMs);
   for (;;) {
     try {
       return await send();
     } catch (thrown) {
-      await patience.pause(clientErrorOf(thrown), signal);
+      const error = clientErrorOf(thrown);
+      if (onlyUnsent && error.details.reached !== false) throw error;
+      await patience.pause(error, signal);
     }
   }
 }

@@ -62,6 +62,23 @@ describe('files', () => {
     });
   });
 
+  it('are not sent again where they must be new and may have arrived', async () => {
+    const lengths: number[] = [];
+    const files = await filesOf({
+      async writeFile({ body }) {
+        lengths.push((await joined(body)).length);
+        throw new CodedError('unavailable', 'not now');
+      },
+    });
+    const lost = expect.objectContaining({ code: 'unavailable' });
+    const exclusive = { exclusive: true };
+    await expect(files.write('/x', 'text', exclusive)).rejects.toEqual(lost);
+    const made = () => piecesOf(Buffer.from('made'), 2);
+    await expect(files.write('/x', made, exclusive)).rejects.toEqual(lost);
+    await expect(files.write('/x', made())).rejects.toEqual(lost);
+    expect(lengths).toEqual([4, 4, 4]);
+  });
+
   it('exist or not, as long as the sandbox does', async () => {
     const alive = await filesOf({ statFile: missing, getSandbox: async () => sandboxInfo() });
     expect(await alive.exists('/x')).toBe(false);

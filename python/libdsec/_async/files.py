@@ -107,13 +107,14 @@ class AsyncFiles:
     ) -> FileInfo:
         """Writes a file as a whole: until all has come, readers see the old one or none.
 
-        `data`: bytes, text (as UTF-8), a binary file from where it stands, or what gives bytes one after
-        the other. `mode`: permission bits. `exclusive`: `AlreadyExistsError` instead of replacing. What
-        cannot be read a second time is not sent again after a lost connection: then `UnavailableError`, and
-        nothing is written.
+        `data`: bytes, text (as UTF-8), a binary file from where it stands, what gives bytes one after the
+        other, or a function that gives the same such thing each time. `mode`: permission bits.
+        `exclusive`: `AlreadyExistsError` instead of replacing. What cannot be read a second time, and what
+        is exclusive and may have arrived, is not sent again after a lost connection: then
+        `UnavailableError`.
         """
         query = self._write_query(path, mode, create_parents, exclusive, user)
-        return await self._write(query, AsyncBody(data))
+        return await self._write(query, AsyncBody(data), exclusive)
 
     async def stat(
         self, path: PathLike, *, follow_symlinks: bool = True, user: str | None = None
@@ -197,7 +198,7 @@ class AsyncFiles:
             mode = os.fstat(file.fileno()).st_mode & 0o777 if mode is None else mode
             body = AsyncBody(file, on_progress)
             query = self._write_query(path, mode, create_parents, exclusive, user)
-            return await self._write(query, body)
+            return await self._write(query, body, exclusive)
 
     async def download(
         self,
@@ -239,7 +240,9 @@ class AsyncFiles:
         flags = {"createParents": create_parents, "exclusive": exclusive or None}
         return {**path_query(path), "user": user, "mode": mode, **flags}
 
-    async def _write(self, query: dict[str, Value], body: AsyncBody) -> FileInfo:
+    async def _write(
+        self, query: dict[str, Value], body: AsyncBody, exclusive: bool
+    ) -> FileInfo:
         request = self._request(routes.WRITE_FILE, query)
         backoff = self._transport.patience()
         while True:
@@ -249,7 +252,8 @@ class AsyncFiles:
                 ) as response:
                     return parse_answer(FileInfo, await response.aread())
             except DsecError as error:
-                if not body.can_be_sent:
+                may_have_arrived = error.details.get("reached") is not False
+                if not body.can_be_sent or (exclusive and may_have_arrived):
                     raise
                 await async_io.sleep(backoff.after(error))
 

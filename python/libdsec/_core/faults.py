@@ -40,7 +40,8 @@ def error_of_http(fault: Exception, server: Server, deadline: Deadline) -> DsecE
         return ProtocolError(f"{server.shown}: {fault}")
     if isinstance(fault, httpx.ConnectError):
         return UnavailableError(
-            f"nothing answers at {server.shown} ({fault}); is `dsec up` running there?"
+            f"nothing answers at {server.shown} ({fault}); is `dsec up` running there?",
+            details={"reached": False},
         )
     if isinstance(fault, httpx.TimeoutException):
         return UnavailableError(

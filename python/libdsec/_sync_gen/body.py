@@ -14,7 +14,7 @@ from libdsec._core.result import pieces
 
 PIECE_BYTES = 256 * 1024
 
-Data = bytes | str | BinaryIO | sync_io.Items
+Data = bytes | str | BinaryIO | sync_io.Items | Callable[[], sync_io.Items]
 OnProgress = Callable[[int], None]
 
 
@@ -25,6 +25,7 @@ class Body:
         self._on_progress = on_progress
         self._file: BinaryIO | None = None
         self._items: sync_io.Items = ()
+        self._make: Callable[[], sync_io.Items] | None = None
         self._start = 0
         self._is_used = False
         self.length: int | None = None
@@ -34,8 +35,10 @@ class Body:
             self._file = io.BytesIO(data)
         elif hasattr(data, "read"):
             self._file = cast(BinaryIO, data)
+        elif callable(data):
+            self._make = data
         else:
-            self._items = data
+            self._items = cast(sync_io.Items, data)
         if self._file is not None and self._file.seekable():
             self._start = self._file.tell()
             self.length = self._file.seek(0, os.SEEK_END) - self._start
@@ -43,7 +46,7 @@ class Body:
     @property
     def can_be_sent(self) -> bool:
         """Whether `open` gives all of it: always the first time."""
-        return self.length is not None or not self._is_used
+        return self.length is not None or self._make is not None or not self._is_used
 
     @property
     def headers(self) -> dict[str, str]:
@@ -58,7 +61,7 @@ class Body:
                 yield piece
             return
         self._is_used = True
-        for data in sync_io.each(self._items):
+        for data in sync_io.each(self._items if self._make is None else self._make()):
             for piece in pieces(data, PIECE_BYTES):
                 yield piece
 

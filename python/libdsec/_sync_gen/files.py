@@ -109,13 +109,14 @@ class Files:
     ) -> FileInfo:
         """Writes a file as a whole: until all has come, readers see the old one or none.
 
-        `data`: bytes, text (as UTF-8), a binary file from where it stands, or what gives bytes one after
-        the other. `mode`: permission bits. `exclusive`: `AlreadyExistsError` instead of replacing. What
-        cannot be read a second time is not sent again after a lost connection: then `UnavailableError`, and
-        nothing is written.
+        `data`: bytes, text (as UTF-8), a binary file from where it stands, what gives bytes one after the
+        other, or a function that gives the same such thing each time. `mode`: permission bits.
+        `exclusive`: `AlreadyExistsError` instead of replacing. What cannot be read a second time, and what
+        is exclusive and may have arrived, is not sent again after a lost connection: then
+        `UnavailableError`.
         """
         query = self._write_query(path, mode, create_parents, exclusive, user)
-        return self._write(query, Body(data))
+        return self._write(query, Body(data), exclusive)
 
     def stat(
         self, path: PathLike, *, follow_symlinks: bool = True, user: str | None = None
@@ -199,7 +200,7 @@ class Files:
             mode = os.fstat(file.fileno()).st_mode & 0o777 if mode is None else mode
             body = Body(file, on_progress)
             query = self._write_query(path, mode, create_parents, exclusive, user)
-            return self._write(query, body)
+            return self._write(query, body, exclusive)
 
     def download(
         self,
@@ -241,7 +242,9 @@ class Files:
         flags = {"createParents": create_parents, "exclusive": exclusive or None}
         return {**path_query(path), "user": user, "mode": mode, **flags}
 
-    def _write(self, query: dict[str, Value], body: Body) -> FileInfo:
+    def _write(
+        self, query: dict[str, Value], body: Body, exclusive: bool
+    ) -> FileInfo:
         request = self._request(routes.WRITE_FILE, query)
         backoff = self._transport.patience()
         while True:
@@ -251,7 +254,8 @@ class Files:
                 ) as response:
                     return parse_answer(FileInfo, response.read())
             except DsecError as error:
-                if not body.can_be_sent:
+                may_have_arrived = error.details.get("reached") is not False
+                if not body.can_be_sent or (exclusive and may_have_arrived):
                     raise
                 sync_io.sleep(backoff.after(error))
 

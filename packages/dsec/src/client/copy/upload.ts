@@ -56,8 +56,17 @@ async function giveEntry(job: Upload, source: Source): Promise<void> {
 async function giveFile(job: Upload, { from, name, path }: Source, mode: number): Promise<void> {
   const { files, tally, signal } = job;
   const file = await from.read(name);
+  let counted = 0;
+  const body = () => {
+    // Of an attempt that was lost.
+    tally.bytes(-counted);
+    counted = 0;
+    return piecesOf(file, (bytes) => {
+      counted += bytes;
+      tally.bytes(bytes);
+    });
+  };
   try {
-    const body = piecesOf(file, tally);
     await files.write(path, body, { mode, createParents: false, signal });
   } finally {
     await file.close();
@@ -65,13 +74,18 @@ async function giveFile(job: Upload, { from, name, path }: Source, mode: number)
   tally.file();
 }
 
-async function* piecesOf(file: FileHandle, tally: Tally): AsyncGenerator<Uint8Array> {
-  for (;;) {
+/** From its beginning at each call. */
+async function* piecesOf(
+  file: FileHandle,
+  onSent: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for (let at = 0; ; ) {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
-    const { bytesRead } = await file.read(piece, 0, PIECE_BYTES);
+    const { bytesRead } = await file.read(piece, 0, PIECE_BYTES, at);
     if (bytesRead === 0) return;
+    at += bytesRead;
     yield piece.subarray(0, bytesRead);
-    tally.bytes(bytesRead);
+    onSent(bytesRead);
   }
 }
 
