@@ -8,6 +8,8 @@ import { OPERATION_CLASS_WORDS } from '../src/command-line/words.ts';
 /** What bash would offer after these words, the last of which is being typed. */
 function offered(...words: readonly string[]): string[] {
   const script = [
+    // The server's answers.
+    'dsec() { case "$*" in "env ls --quiet") echo example mine;; "ps --quiet") echo sb-1;; esac; }',
     completionFor('bash', COMMANDS),
     `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})`,
     `COMP_CWORD=${words.length - 1}`,
@@ -29,6 +31,18 @@ describe('completionFor', () => {
     expect(offered('dsec', 'completion', 'f')).toEqual(['fish']);
     expect(offered('dsec', 'up', '--backend', 's')).toEqual(['sim']);
     expect(offered('dsec', 'layer', 'import', '--type', '')).toContain('docker-archive');
+  });
+
+  it('offers what the server has: environments and sandboxes', () => {
+    for (const option of ['--env', '-e'])
+      expect(offered('dsec', 'run', option, 'm')).toEqual(['mine']);
+    expect(offered('dsec', 'env', 'show', 'ex')).toEqual(['example']);
+    expect(offered('dsec', 'env', 'create', 'mi')).toEqual([]);
+    expect(offered('dsec', 'stop', 'sb')).toEqual(['sb-1']);
+    const fish = completionFor('fish', COMMANDS);
+    expect(fish).toContain(
+      "-s e -l env -d 'the environment that it is made of' -xa '(dsec env ls --quiet",
+    );
   });
 
   it('names every command for each shell', () => {

@@ -1,8 +1,11 @@
-/** Completion scripts, made from the table. Ids of sandboxes are asked of the server. */
+/** Completion scripts, made from the table. Ids of sandboxes and names are asked of the server. */
 import { GLOBAL_OPTIONS } from './global-options.ts';
-import type { CommandShape, OptionRow } from './table.ts';
+import type { CommandShape, NamesAsked, OptionRow } from './table.ts';
 
 const IDS = 'dsec ps --quiet 2>/dev/null';
+const NAMES: Readonly<Record<NamesAsked, string>> = {
+  environments: 'dsec env ls --quiet 2>/dev/null',
+};
 
 type Table = readonly CommandShape[];
 
@@ -24,25 +27,31 @@ function words(table: Table): Map<string, readonly string[]> {
 
 const optionsOf = ({ options = [] }: CommandShape) => [...options, ...GLOBAL_OPTIONS];
 const longOf = ({ flags }: OptionRow) => /--[a-z-]+/.exec(flags)?.[0] ?? '';
+const shortOf = ({ flags }: OptionRow) => /^-[a-z](?=,)/.exec(flags)?.[0];
 const argumentWords = ({ arguments: args = [] }: CommandShape) =>
   args.flatMap(({ words: known = [] }) => known);
-const takesSandbox = ({ arguments: args = [] }: CommandShape) =>
-  args.some(({ syntax }) => syntax.includes('sandbox'));
+/** Commands that print what an argument may be. */
+const argumentSources = ({ arguments: args = [] }: CommandShape) => [
+  ...(args.some(({ syntax }) => syntax.includes('sandbox')) ? [IDS] : []),
+  ...args.flatMap(({ names }) => (names === undefined ? [] : NAMES[names])),
+];
+/** The words that an option takes, where they are known; `asked` wraps a command that prints them. */
+const valuesOf = ({ words: known, names }: OptionRow, asked: (command: string) => string) =>
+  names === undefined ? known?.join(' ') : asked(NAMES[names]);
 
 function bashScript(table: Table): string {
   const groups = words(table);
   const cases = table.flatMap((row) => {
-    const more = takesSandbox(row) ? ` $(${IDS})` : '';
-    const valued = optionsOf(row).flatMap((option) =>
-      option.words === undefined
-        ? []
-        : [
-            `    "${row.name} ${longOf(option)}") ` +
-              `COMPREPLY=($(compgen -W "${option.words.join(' ')}" -- "$word")); return;;`,
-          ],
-    );
+    const more = argumentSources(row).map((command) => ` $(${command})`);
+    const valued = optionsOf(row).flatMap((option) => {
+      const values = valuesOf(option, (command) => `$(${command})`);
+      if (values === undefined) return [];
+      const forms = [longOf(option), shortOf(option)].filter((form) => form !== undefined);
+      const when = forms.map((form) => `"${row.name} ${form}"`).join('|');
+      return [`    ${when}) COMPREPLY=($(compgen -W "${values}" -- "$word")); return;;`];
+    });
     const longs = [...argumentWords(row), ...optionsOf(row).map(longOf)].join(' ');
-    return [...valued, `    "${row.name} "*) all="${longs}${more}";;`];
+    return [...valued, `    "${row.name} "*) all="${longs}${more.join('')}";;`];
   });
   const seconds = [...groups].flatMap(([first, second]) =>
     second.length === 0 ? [] : [`    ${first}) all="${second.join(' ')}"; depth=2;;`],
@@ -96,15 +105,17 @@ function fishScript(table: Table): string {
     lines.push(
       `complete -c dsec -n ${quoted(before)} -a ${second ?? first} -d ${quoted(row.summary)}`,
     );
-    if (takesSandbox(row))
-      lines.push(`complete -c dsec -n ${quoted(when)} -a ${quoted(`(${IDS})`)}`);
+    for (const command of argumentSources(row))
+      lines.push(`complete -c dsec -n ${quoted(when)} -a ${quoted(`(${command})`)}`);
     for (const word of argumentWords(row))
       lines.push(`complete -c dsec -n ${quoted(when)} -a ${word}`);
     for (const option of optionsOf(row)) {
-      const values = option.words === undefined ? '' : ` -xa ${quoted(option.words.join(' '))}`;
-      const long = longOf(option).slice(2);
+      const words = valuesOf(option, (command) => `(${command})`);
+      const values = words === undefined ? '' : ` -xa ${quoted(words)}`;
+      const short = shortOf(option);
+      const names = `${short === undefined ? '' : `-s ${short.slice(1)} `}-l ${longOf(option).slice(2)}`;
       lines.push(
-        `complete -c dsec -n ${quoted(when)} -l ${long} -d ${quoted(option.about)}${values}`,
+        `complete -c dsec -n ${quoted(when)} ${names} -d ${quoted(option.about)}${values}`,
       );
     }
   }

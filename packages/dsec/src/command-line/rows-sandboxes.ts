@@ -33,7 +33,10 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
     arguments: [COMMAND],
     passThrough: true,
     options: [
-      { flags: '-e, --env <name>', about: 'the environment that it is made of' },
+      {
+        ...{ flags: '-e, --env <name>', names: 'environments' },
+        about: 'the environment that it is made of',
+      },
       {
         ...{ flags: '-l, --layer <ref>', repeatable: true },
         about: 'or its layers, from the base up; repeated',
@@ -174,14 +177,31 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
   },
 ];
 
+/** What sandboxes try that they may not. */
+export const AUDIT_COMMANDS: readonly CommandRow[] = [
+  {
+    name: 'audit',
+    summary: 'what sandboxes tried that they may not, and how often',
+    options: [
+      { flags: '--sandbox <id>', about: 'of a sandbox' },
+      { flags: '--job <name>', about: 'of a job' },
+      { flags: '--follow', about: 'as it happens, from now on' },
+      URL,
+    ],
+    examples: ['audit --job train-7', 'audit --follow --json'],
+    load: () => import('../commands/audit.ts'),
+  },
+];
+
 const ENVIRONMENT = { syntax: '<name>', about: 'of the environment' } as const;
+const KNOWN_ENVIRONMENT = { ...ENVIRONMENT, names: 'environments' } as const;
 
 /** Named lists of layers. */
 export const ENVIRONMENT_COMMANDS: readonly CommandRow[] = [
   {
     name: 'env ls',
     summary: 'list environments',
-    options: [URL],
+    options: [{ flags: '-q, --quiet', about: 'names alone' }, URL],
     examples: ['env ls'],
     load: () => import('../commands/env-ls.ts'),
   },
@@ -199,7 +219,7 @@ export const ENVIRONMENT_COMMANDS: readonly CommandRow[] = [
   {
     name: 'env show',
     summary: 'show an environment',
-    arguments: [ENVIRONMENT],
+    arguments: [KNOWN_ENVIRONMENT],
     options: [URL],
     examples: ['env show example'],
     load: () => import('../commands/env-show.ts'),
@@ -207,7 +227,7 @@ export const ENVIRONMENT_COMMANDS: readonly CommandRow[] = [
   {
     name: 'env rm',
     summary: 'remove an environment; sandboxes and layers stay',
-    arguments: [ENVIRONMENT],
+    arguments: [KNOWN_ENVIRONMENT],
     options: [URL],
     examples: ['env rm mine'],
     load: () => import('../commands/env-rm.ts'),

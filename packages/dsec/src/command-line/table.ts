@@ -11,7 +11,12 @@ export interface ArgumentRow {
   readonly about: string;
   /** The words that it may be, for completion. */
   readonly words?: readonly string[];
+  /** The same, asked of the server. */
+  readonly names?: NamesAsked;
 }
+
+/** What completion asks the server for. */
+export type NamesAsked = 'environments';
 
 export interface OptionRow {
   /** As commander reads them: `-u, --user <name>`. */
@@ -24,6 +29,8 @@ export interface OptionRow {
   readonly repeatable?: true;
   /** The words that it takes, for completion. */
   readonly words?: readonly string[];
+  /** The same, asked of the server. */
+  readonly names?: NamesAsked;
 }
 
 export interface CommandShape {
