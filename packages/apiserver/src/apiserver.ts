@@ -22,9 +22,11 @@ import { createEdgeLink, type EdgeAddress } from './fleet/edge-link.ts';
 import { createFleet, type Fleet } from './fleet/fleet.ts';
 import type { TicketKey } from './fleet/ticket-signer.ts';
 import { createForward } from './forward/forward.ts';
+import { createGrade } from './grade/grade.ts';
 import { createHealth } from './health.ts';
 import { buildDocsPage, DOCS_ROUTE } from './http/docs-page.ts';
 import { createEnvironmentHandlers } from './http/environment-handlers.ts';
+import { createGradeHandlers } from './http/grade-handlers.ts';
 import { createJobHandlers } from './http/job-handlers.ts';
 import { createKeyAuthorizer } from './http/key-authorizer.ts';
 import { createKeyHandlers } from './http/key-handlers.ts';
@@ -162,8 +164,10 @@ function handlersOf(options: ApiserverOptions, core: Core) {
   const quota = createKeyQuota(clock);
   const parts = { fleet, placer, keys, quota, clock, random, layersOf };
   const docs = buildDocsPage(version);
+  const create = createCreate(parts);
   return {
-    ...createSandboxHandlers({ create: createCreate(parts), batch: createBatch(parts), fleet }),
+    ...createSandboxHandlers({ create, batch: createBatch(parts), fleet }),
+    ...createGradeHandlers(createGrade({ fleet, create, clock })),
     ...createJobHandlers(createJobs(fleet, watcher)),
     ...createKeyHandlers({ iam, keys, quota, clock, random, platformProject }),
     ...createEnvironmentHandlers(environments),

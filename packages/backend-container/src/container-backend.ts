@@ -17,6 +17,7 @@ import { connectLauncher, type ExitedObject } from './launcher-client.ts';
 import { type LauncherLink, openLauncherLink } from './launcher-link.ts';
 import { createLayerMounts, type LayerMountEffects } from './layer-mounts.ts';
 import { probeNode } from './node-facts.ts';
+import { installPlatformTools } from './platform-tools.ts';
 import { protectionsOf } from './protections.ts';
 import { createRouter } from './router.ts';
 import {
@@ -52,6 +53,8 @@ export interface ContainerBackendOptions {
   readonly unusedLayersMax?: number;
   /** Reads layers past the page cache of the store's file system; see `NodeLayersOptions`. */
   readonly directIo?: boolean;
+  /** A directory of the platform's tools, for sandboxes that grade. Absent: none can be made here. */
+  readonly platformTools?: string | undefined;
   readonly clock?: Clock;
 }
 
@@ -66,7 +69,11 @@ export async function openContainerBackend(options: ContainerBackendOptions): Pr
   const { clock = systemClock } = options;
   const stateRoot = realpathSync(options.stateRoot);
   checkStore(stateRoot, options.layerStore);
-  const node = probeNode(options.edgeId, options.upperDrivers);
+  const { platformTools: tools } = options;
+  const node = {
+    ...probeNode(options.edgeId, options.upperDrivers),
+    platformTools: tools === undefined ? undefined : installPlatformTools(stateRoot, tools),
+  };
   const copies = await openNodeCopies(options.layerStore, join(stateRoot, 'node'));
   const views = createViewFiles(stateRoot);
   const lives: BackendContext['lives'] = new Map();

@@ -22,6 +22,8 @@ export interface NodeFacts {
   readonly seccomp: Uint8Array;
   readonly upperDrivers: readonly UpperDriver[];
   readonly slotsMax: number;
+  /** The platform's tools, below the state root; absent: this node has none. */
+  readonly platformTools?: string | undefined;
 }
 
 /** Finds out what specs depend on. `unsupported` where no sandbox can run at all. */

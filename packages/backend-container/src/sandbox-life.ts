@@ -72,8 +72,8 @@ export function newLife(plan: SandboxPlan, state: Life['state'], record?: Runtim
   };
 }
 
-export const layerIdsOf = (plan: SandboxPlan): readonly Digest[] =>
-  plan.layers.map(({ layerId }) => layerId);
+export const layerIdsOf = ({ layers, tools }: SandboxPlan): readonly Digest[] =>
+  [...layers, ...(tools?.layers ?? [])].map(({ layerId }) => layerId);
 
 /** The launcher's name of a sandbox. */
 export const objectKey = ({ id, generation }: SandboxKey) => ({ name: id, generation });

@@ -7,6 +7,7 @@ import { bootIdOf, type ProcView, processorMask } from './proc-views.ts';
 import { linkOf } from './router.ts';
 import { boundFile, sandboxMounts } from './sandbox-mounts.ts';
 import { partsOf, VIEWS_DIRECTORY } from './spec-parts.ts';
+import { toolMounts } from './tool-mounts.ts';
 import type { UpperChoice } from './upper-choice.ts';
 
 /** `<name>-<generation>`: what everything of a sandbox is called. */
@@ -67,7 +68,10 @@ export function spawnSpecOf(plan: SandboxPlan, node: NodeFacts, upper: UpperChoi
       },
       nosuid: true,
     },
-    mounts: sandboxMounts(slot, parts.shm, node.covers, [...parts.viewMounts, boundFile(ownFile)]),
+    mounts: [
+      ...sandboxMounts(slot, parts.shm, node.covers, [...parts.viewMounts, boundFile(ownFile)]),
+      ...toolMounts(plan, node.platformTools),
+    ],
     sysctls: [
       // The network namespace belongs to the host's user namespace: no session could be privileged.
       { name: 'net.ipv4.ip_unprivileged_port_start', value: '0' },

@@ -39,6 +39,11 @@ export interface SandboxPlan {
   readonly hostname: string;
   /** Layers of different domains are mounted apart, with page caches of their own (THREATS B1). */
   readonly isolationDomain: string;
+  /**
+   * Mounted apart at `/.dsec/<name>`, read-only, without devices and set-user-id, after the root is composed
+   * and from mounts that no root uses (THREATS A2). Absent: nothing is at `/.dsec`.
+   */
+  readonly tools?: PlannedTools;
   /** Names of protections without which it must not start: `unsupported` when the node lacks one. */
   readonly requireProtections: readonly string[];
   /** False: a protection of the backend's own list that is absent is `unsupported` too. */
@@ -56,6 +61,19 @@ export interface PlannedNetwork {
   readonly address: string;
   /** IPv4 in dotted form, the same for every sandbox of the node. */
   readonly gateway: string;
+}
+
+export interface PlannedTools {
+  /** The tools of the platform are at `/.dsec/platform`. `unsupported` where the backend has none. */
+  readonly platform: boolean;
+  readonly layers: readonly PlannedApartLayer[];
+}
+
+export interface PlannedApartLayer {
+  readonly kind: 'tools' | 'grading';
+  /** Of no other, and not `platform`. */
+  readonly name: string;
+  readonly layerId: Digest;
 }
 
 export interface PlannedLayer {

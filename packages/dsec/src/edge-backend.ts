@@ -1,4 +1,5 @@
 /** The concrete backends of an edge: only here are they named. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Backend } from '@dsec/backend';
 import { createSimBackend, createSimWorld } from '@dsec/backend/sim';
@@ -22,7 +23,7 @@ async function openSimulated(): Promise<Backend> {
  * dies, as nobody else looks after it.
  */
 async function openContainers(config: EdgeConfig, epoch: number): Promise<Backend> {
-  const { paths, edgeId, launcherProgram, agentProgram } = config;
+  const { paths, edgeId, launcherProgram, agentProgram, platformTools } = config;
   const edgeUid = process.getuid?.() ?? 0;
   if (edgeUid !== 0) {
     throw new DsecError('permission-denied', 'starting a launcher needs root');
@@ -36,5 +37,6 @@ async function openContainers(config: EdgeConfig, epoch: number): Promise<Backen
   return openContainerBackend({
     ...{ stateRoot: paths.root, edgeId, epoch, launcherSocket: socketPath, ensureLauncher },
     layerStore: await createLayerStore(join(paths.store)),
+    ...(existsSync(platformTools) ? { platformTools } : {}),
   });
 }

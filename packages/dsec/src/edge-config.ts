@@ -41,6 +41,8 @@ export interface EdgeConfig {
   readonly logLevel: LogLevel;
   /** An ended sandbox stays listed for this long. */
   readonly keepEndedMs: number;
+  /** The platform's tools for sandboxes that grade. */
+  readonly platformTools: string;
 }
 
 /** Where `make -C native` puts the programs, from the sources and from what is compiled of them alike. */
@@ -77,6 +79,11 @@ export function edgeConfigOf(options: EdgeCommandOptions, paths: StatePaths): Ed
  */
 export function listenAddressOf(text: string): ListenAddress {
   if (text.startsWith('unix:/')) return { socketPath: text.slice('unix:'.length) };
+    servicesFile: options.services,
+    networkPool: options.networkPool ?? NETWORK_DEFAULTS.pool,
+    networkGateway: options.networkGateway ?? NETWORK_DEFAULTS.gateway,
+    filterObjects: join(NATIVE_BUILD, 'bpf'),
+    platformTools: join(NATIVE_BUILD, 'platform'),
   const [, v6, v4, port] = /^(?:\[(::1)\]|(127\.0\.0\.1)):(\d{1,5})$/.exec(text) ?? [];
   const host = v6 ?? v4;
   if (host !== undefined && Number(port) < 65_536) return { host, port: Number(port) };

@@ -1,10 +1,12 @@
-import type { Digest, JobId, PrincipalId, ProjectId } from '@dsec/std';
+import { type Digest, DsecError, type JobId, type PrincipalId, type ProjectId } from '@dsec/std';
 
 /** Who asks, as the ticket says. */
 export interface Caller {
   readonly project: ProjectId;
   readonly principal: PrincipalId;
   readonly job?: JobId | undefined;
+  /** It may make and reach sandboxes that grade. */
+  readonly mayGrade?: boolean | undefined;
 }
 
 /** What comes with every request to a service of the edge. */
@@ -30,4 +32,8 @@ export interface KeyedContext extends OperationContext {
 /** The 25 bytes by which the agent's frames carry a trace context: trace id, parent id, flags. */
 export function traceBytes(traceparent: string): Uint8Array {
   return Buffer.from(traceparent.slice('00-'.length).replaceAll('-', ''), 'hex');
+}
+
+export function gradingRefusal(message: string): DsecError {
+  return new DsecError('permission-denied', message, { details: { scope: 'grading' } });
 }

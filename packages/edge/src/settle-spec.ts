@@ -14,7 +14,7 @@ import {
 } from '@dsec/protocol';
 import { DsecError, KIB, parseSandboxId, type SandboxId } from '@dsec/std';
 import { backendProtections, type NodeNetwork } from './network/network.ts';
-import type { Caller } from './operation.ts';
+import { type Caller, gradingRefusal } from './operation.ts';
 import type { ProcessDefaults } from './sandboxes.ts';
 
 /** What a node gives to a sandbox that asks for nothing, and the most that it gives to one that asks. */
@@ -79,6 +79,8 @@ export function settleSpec(input: SettleInput): SettledSandbox {
   const job = create.job ?? caller.job;
   const isolation = create.isolation ?? 'project';
   const ttl = { ...policy.ttl, ...create.ttl };
+  checkGrading(create, environment, caller);
+  const tools = toolsOf(create, environment);
   const allowDegraded = create.allowDegraded ?? false;
   const requireProtections = create.requireProtections ?? [];
   const { waitFor: _, layers, ...asked } = create;
@@ -90,10 +92,13 @@ export function settleSpec(input: SettleInput): SettledSandbox {
       ...{ isolation, ttl, allowDegraded, requireProtections },
       ...(job === undefined ? {} : { job }),
     },
-    layers: environment.layers.map(({ ref, layerId }) => ({ ref, layerId })),
+    layers: [...environment.layers, ...(environment.apart ?? [])].map(({ ref, layerId }) => ({
+      ...{ ref, layerId },
+    })),
     plan: {
       key: { id, generation: 1 },
       layers: environment.layers.map(({ kind, layerId }) => ({ kind, layerId })),
+      ...(tools === undefined ? {} : { tools }),
       ...{ limits, allowDegraded },
       requireProtections: backendProtections(requireProtections, isNetworked(create)),
       hostname: parseSandboxId(id).random,
@@ -101,6 +106,29 @@ export function settleSpec(input: SettleInput): SettledSandbox {
     },
     ...{ defaults, ttl },
   };
+}
+
+/** Builders and solvers are different principals: what grades is mounted for graders alone. */
+function checkGrading(
+  { grading = false }: SandboxCreate,
+  { apart = [] }: ResolvedEnvironment,
+  { mayGrade = false }: Caller,
+): void {
+  const needsIt = apart.find(({ kind }) => kind === 'grading');
+  if ((grading || needsIt !== undefined) && !mayGrade) {
+    throw gradingRefusal(`${needsIt?.ref ?? 'grading'}: needs a key with the scope grading`);
+  }
+  if (needsIt === undefined || grading) return;
+  throw invalid('layers', `${needsIt.ref} is for a sandbox with grading: true`);
+}
+
+function toolsOf(
+  { grading = false }: SandboxCreate,
+  { apart = [] }: ResolvedEnvironment,
+): SandboxPlan['tools'] {
+  if (!grading && apart.length === 0) return undefined;
+  const layers = apart.map(({ kind, name, layerId }) => ({ kind, name, layerId }));
+  return { platform: grading, layers };
 }
 
 /**

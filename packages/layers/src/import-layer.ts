@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Digest } from '@dsec/std';
+import { type Digest, DsecError } from '@dsec/std';
 import type { ImportedLayer } from './import-job.ts';
 import type { LayerProgress } from './layer-progress.ts';
 import { formatLayerRef, type LayerKind, parseLayerRef } from './layer-ref.ts';
@@ -22,8 +22,8 @@ export interface ImportLayerOptions {
   /** Default: `keep` for a diff, `apply` for every other kind. */
   readonly whiteouts?: 'keep' | 'apply';
   /**
-   * Refs of layers whose blobs may hold chunks of the new one: the previous version, the base. Default
-   * none.
+   * Refs of layers whose blobs may hold chunks of the new one: the previous version, the base; of kind
+   * grading where that is. Default none.
    */
   readonly dedup?: readonly string[];
   /** Whose a new name is; one that is there already keeps the owner that it has. Default nobody's. */
@@ -45,7 +45,13 @@ export async function importLayer(options: ImportLayerOptions): Promise<Imported
   const { store, kind, name, version, source, signal, onProgress } = options;
   const ref = parseLayerRef(formatLayerRef({ kind, name, version }));
   const dedupLayers: Digest[] = [];
-  for (const text of options.dedup ?? []) dedupLayers.push((await resolveRef(store, text)).layerId);
+  for (const text of options.dedup ?? []) {
+    const shared = await resolveRef(store, text);
+    if ((parseLayerRef(shared.ref).kind === 'grading') !== (kind === 'grading')) {
+      throw new DsecError('invalid-argument', 'what grades shares no data with what solvers mount');
+    }
+    dedupLayers.push(shared.layerId);
+  }
   await sweepStages(stagesDirectory(store));
 
   const stageName = newStageName();

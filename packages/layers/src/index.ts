@@ -1,6 +1,9 @@
 /** Layers: made by import, kept in a store, named by refs, composed into the root of a sandbox. */
 export { CRASH_POINTS, type CrashPoint, REPAIR_CRASH_POINTS } from './crash-point.ts';
 export {
+  APART_LAYERS_MAX,
+  type ApartLayer,
+  PLATFORM_NAME,
   type ResolvedEnvironment,
   type ResolvedLayer,
   resolveEnvironment,

@@ -1,10 +1,19 @@
 import { DsecError, parseName } from '@dsec/std';
 import { parse as parseSemver, rcompare, satisfies } from 'semver';
 
-/** What a layer is for. The order is that of composition, bottom first. */
-export const LAYER_KINDS = ['base', 'workspace', 'toolkit', 'diff'] as const;
+/** Layers of a root, in the order of composition, bottom first. */
+export const ROOT_KINDS = ['base', 'workspace', 'toolkit', 'diff'] as const;
+/**
+ * Layers that are mounted apart, each read-only below `/.dsec`, so that nothing of a root can replace a file
+ * of theirs (THREATS A2). `grading` is what no solver may ever see.
+ */
+export const APART_KINDS = ['tools', 'grading'] as const;
+/** What a layer is for. */
+export const LAYER_KINDS = [...ROOT_KINDS, ...APART_KINDS] as const;
 
 export type LayerKind = (typeof LAYER_KINDS)[number];
+export type RootKind = (typeof ROOT_KINDS)[number];
+export type ApartKind = (typeof APART_KINDS)[number];
 
 /** The fixed name of a layer: `kind/name:version`. */
 export interface LayerRef {
@@ -32,6 +41,10 @@ const RANGE = /^[\^~](0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){0,2}$/;
 
 export function isLayerKind(value: string): value is LayerKind {
   return (LAYER_KINDS as readonly string[]).includes(value);
+}
+
+export function isApartKind(kind: LayerKind): kind is ApartKind {
+  return (APART_KINDS as readonly string[]).includes(kind);
 }
 
 /** Parses `kind/name:version` with a full version. Every part is safe as a path component. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Digest, DsecError } from '@dsec/std';
-import { LAYER_KINDS, type LayerKind } from './layer-ref.ts';
+import { ROOT_KINDS, type RootKind } from './layer-ref.ts';
 import type { LayerManifest } from './manifest.ts';
 import { blobPaths, nodeLayerPaths } from './store-layout.ts';
 
@@ -66,7 +66,7 @@ export interface MountPlanInput {
   readonly storeRoot: string;
   readonly nodeDirectory: string;
   /** In environment order: base, workspace, toolkits, diffs. */
-  readonly layers: readonly { readonly kind: LayerKind; readonly manifest: LayerManifest }[];
+  readonly layers: readonly { readonly kind: RootKind; readonly manifest: LayerManifest }[];
   /** A directory for this root alone; without it the root is read-only. */
   readonly upperDirectory: string | undefined;
   /** Set-user-id programs keep their meaning in this root. */
@@ -124,9 +124,9 @@ function checkLayers({ layers }: MountPlanInput): void {
   if (layers.length > PLAN_LAYERS_MAX) {
     throw refuse(`a root takes at most ${PLAN_LAYERS_MAX} layers, not ${layers.length}`);
   }
-  const ranks = layers.map(({ kind }) => LAYER_KINDS.indexOf(kind));
+  const ranks = layers.map(({ kind }) => ROOT_KINDS.indexOf(kind));
   if (ranks.some((rank, position) => rank < (ranks[position - 1] ?? 0))) {
-    throw refuse(`layers are composed in the order ${LAYER_KINDS.join(', ')}`);
+    throw refuse(`layers are composed in the order ${ROOT_KINDS.join(', ')}`);
   }
   // The kernel refuses the same directory twice, and a layer over itself would change nothing.
   const distinct = new Set(layers.map(({ manifest }) => manifest.layerId));

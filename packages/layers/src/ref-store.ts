@@ -5,6 +5,7 @@ import { asDsecError, type Digest, DsecError } from '@dsec/std';
 import type { Static } from 'typebox';
 import { crashPoint } from './crash-point.ts';
 import { ensureDirectory } from './durable-file.ts';
+import { bothKinds, isGrading, markGrading } from './grading-mark.ts';
 import {
   formatLayerRef,
   isFloating,
@@ -189,11 +190,34 @@ export async function commitRef(
   staged: { readonly path: string; readonly record: RefRecord },
 ): Promise<RefRecord> {
   const { file, directory } = refPaths(store, ref);
+  await checkApart(store, ref, staged.record.layerId);
   const existing = await linkRef(store, ref, staged, file);
+  if (existing === undefined && ref.kind !== 'grading') {
+    // Marked meanwhile: of the two, this one goes.
+    await checkApart(store, ref, staged.record.layerId).catch(async (thrown: unknown) => {
+      await unlink(file);
+      throw thrown;
+    });
+  }
   crashPoint('publish.after-ref-link');
   await syncDirectory(directory);
   crashPoint('publish.after-ref-fsync');
   return existing ?? staged.record;
+}
+
+/** See grading-mark.ts. The mark comes before the look at the other names, as theirs look for it last. */
+async function checkApart(store: LayerStore, ref: LayerRef, layerId: Digest): Promise<void> {
+  if (ref.kind !== 'grading') {
+    if (await isGrading(store, layerId)) throw bothKinds(ref, 'one of kind grading');
+    return;
+  }
+  if (await isGrading(store, layerId)) return;
+  const isOther = (record: RefRecord) => parseLayerRef(record.ref).kind !== 'grading';
+  const before = (await refsOfLayer(store, layerId)).find(isOther);
+  if (before !== undefined) throw bothKinds(ref, before.ref);
+  await markGrading(store, layerId);
+  const meanwhile = (await refsOfLayer(store, layerId)).find(isOther);
+  if (meanwhile !== undefined) throw bothKinds(ref, meanwhile.ref);
 }
 
 async function linkRef(

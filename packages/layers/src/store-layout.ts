@@ -9,6 +9,7 @@ import type { LayerRef } from './layer-ref.ts';
  *     layers/<layerId>/{meta.erofs, layer.json}
  *     blobs/<blobId>/{data, index}
  *     refs/<kind>/<name>/<version>
+ *     grading/<layerId>              empty: the layer grades, and is nothing else (`grading-mark.ts`)
  *     tmp/<random>/{owner, …}        work in progress, swept when its owner is dead
  *
  * Ids are the 64 hex digits of a digest. Nothing that a digest names is ever written again; a file that

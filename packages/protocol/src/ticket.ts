@@ -24,6 +24,7 @@ export const OPERATION_CLASSES = [
   'ports',
   'layers:read',
   'layers:write',
+  'grading',
   'keys',
   'node',
 ] as const;
@@ -48,6 +49,8 @@ export const TicketClaims = record('TicketClaims', {
   project: projectId,
   principal: principalId,
   job: Type.Optional(jobId),
+  /** The caller's key has the scope `grading`: it may make and reach sandboxes that grade. */
+  mayGrade: Type.Optional(Type.Boolean()),
   operationClass: OperationClass,
   method: words('Method', ['GET', 'POST', 'PUT', 'DELETE']),
   /** sha256 of the request target as sent (path and query): paths may be longer than a header allows. */

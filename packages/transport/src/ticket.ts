@@ -42,7 +42,7 @@ export interface TicketRequest {
 /** Claims for one request, valid from now for `lifetimeMs`, with a nonce of their own. */
 export function newTicketClaims(
   request: TicketRequest,
-  holder: Pick<TicketClaims, 'edge' | 'project' | 'principal' | 'job'>,
+  holder: Pick<TicketClaims, 'edge' | 'project' | 'principal' | 'job' | 'mayGrade'>,
   lifetimeMs = TICKET_LIFETIME_MS_MAX,
   clock: Clock = systemClock,
 ): TicketClaims {

@@ -1,5 +1,10 @@
 import type { KeyObject } from 'node:crypto';
-import { STREAM_HEADER, TICKET_HEADER, type TicketClaims } from '@dsec/protocol';
+import {
+  type OperationClass,
+  STREAM_HEADER,
+  TICKET_HEADER,
+  type TicketClaims,
+} from '@dsec/protocol';
 import type { Clock } from '@dsec/std';
 import { newStreamId, newTicketClaims, signTicket, type TicketRequest } from '@dsec/transport';
 
@@ -10,7 +15,10 @@ export interface TicketKey {
 }
 
 /** For whom a ticket speaks. */
-export type TicketHolder = Pick<TicketClaims, 'project' | 'principal'>;
+export interface TicketHolder extends Pick<TicketClaims, 'project' | 'principal'> {
+  /** Of its key. */
+  readonly scopes?: readonly OperationClass[];
+}
 
 /** The headers by which an edge believes one request, once. */
 export type TicketSigner = (
@@ -23,10 +31,11 @@ export function createTicketSigner(
   key: TicketKey,
   clock: Clock,
 ): TicketSigner {
-  return ({ isStream, bodyDigest, ...request }, { project, principal }) => {
+  return ({ isStream, bodyDigest, ...request }, { project, principal, scopes }) => {
     const streamId = isStream ? newStreamId() : undefined;
     const bound = streamId === undefined ? { bodyDigest } : { streamId };
-    const holder = { edge, project, principal };
+    const grades = scopes?.includes('grading') ? { mayGrade: true } : {};
+    const holder = { edge, project, principal, ...grades };
     const claims = newTicketClaims({ ...request, ...bound }, holder, undefined, clock);
     return {
       [TICKET_HEADER]: signTicket(claims, key.privateKey, key.id),

@@ -46,11 +46,11 @@ export function createLayerHandlers(store: LayerStore): Pick<ApiHandlers, LayerO
   const imports = createLayerImports(store);
   let verifications = 0;
   return {
-    importLayer: async ({ query, body }, call) =>
-      imports.run(query, body, {
-        signal: call.signal,
-        project: identityOf(call.principal).project,
-      }),
+    async importLayer({ query, body }, call) {
+      const identity = identityOf(call.principal);
+      if (query.ref !== undefined) checkKind(parseLayerRef(query.ref), identity);
+      return imports.run(query, body, { signal: call.signal, project: identity.project });
+    },
     async listLayers({ query: { limit = LIMIT_DEFAULT, cursor } }) {
       const after = cursor === undefined ? '' : parseCursor(cursor, LAYER_ID);
       const ids = (await listLayerIds(store)).filter((id) => id > after);
@@ -83,8 +83,10 @@ export function createLayerHandlers(store: LayerStore): Pick<ApiHandlers, LayerO
     listLayerRefs: ({ query }) => listRefPage(store, query),
     resolveLayerRef: async ({ query }) => layerRefOf(await resolveRef(store, query.selector)),
     async createLayerRef({ params, body }, call) {
-      const { project } = identityOf(call.principal);
-      return layerRefOf(await tagLayer(store, refOf(params), body.layerId as Digest, project));
+      const identity = identityOf(call.principal);
+      const ref = refOf(params);
+      checkKind(ref, identity);
+      return layerRefOf(await tagLayer(store, ref, body.layerId as Digest, identity.project));
     },
     async removeLayerRef({ params }, call) {
       const record = await findRef(store, refOf(params));
@@ -92,6 +94,14 @@ export function createLayerHandlers(store: LayerStore): Pick<ApiHandlers, LayerO
       return undefined;
     },
   };
+}
+
+/** What grades is made by who may grade, so that no solver can slip in a layer that does. */
+function checkKind({ kind }: LayerRef, { scopes }: Pick<Identity, 'scopes'>): void {
+  if (kind !== 'grading' || scopes.includes('grading')) return;
+  throw new DsecError('permission-denied', 'a layer of kind grading needs a key with that scope', {
+    details: { scope: 'grading' },
+  });
 }
 
 /**
@@ -112,6 +122,8 @@ async function removeOwn(
   records: readonly RefRecord[],
   { project, scopes }: Identity,
 ): Promise<void> {
+  const grades = records.find(({ ref }) => parseLayerRef(ref).kind === 'grading');
+  if (grades !== undefined) checkKind(parseLayerRef(grades.ref), { scopes });
   const foreign = records.find(({ owner }) => owner !== project);
   if (foreign !== undefined && !scopes.includes('node')) {
     throw new DsecError(

@@ -5,7 +5,7 @@ import { crashPoint } from '../crash-point.ts';
 import type { Idempotency } from '../journal/idempotency.ts';
 import type { KeyedContext } from '../operation.ts';
 import { broken, FILE_REFUSALS } from './file-agent.ts';
-import { entryOf, pathOf } from './file-names.ts';
+import { entryOf, pathToWrite } from './file-names.ts';
 import {
   askAgent,
   beginFileOperation,
@@ -63,7 +63,7 @@ export function createFileChanges(options: FileChangesOptions): FileChanges {
   return {
     async makeDirectory(id, request, context) {
       const operation = await beginFileOperation(options, id, context);
-      const common = commonFields(operation, request);
+      const common = commonFields(operation, request, pathToWrite);
       const { createParents = false } = request;
       const fields = { ...common, createParents, ...modeOf(request) };
       await change('makeDirectory', operation, context, ['file-mkdir', fields]);
@@ -74,8 +74,8 @@ export function createFileChanges(options: FileChangesOptions): FileChanges {
       const { source, sourceBase64, target, targetBase64, replace = false } = request;
       const { cwd } = operation.entry.defaults;
       const fields = {
-        source: pathOf({ text: source, base64: sourceBase64 }, 'source', cwd),
-        target: pathOf({ text: target, base64: targetBase64 }, 'target', cwd),
+        source: pathToWrite({ text: source, base64: sourceBase64 }, 'source', cwd),
+        target: pathToWrite({ text: target, base64: targetBase64 }, 'target', cwd),
         ...{ user: userOf(operation, request), replace, trace: operation.trace },
       };
       await change('moveFile', operation, context, ['file-move', fields]);
@@ -83,7 +83,7 @@ export function createFileChanges(options: FileChangesOptions): FileChanges {
     async remove(id, query, context) {
       const operation = await beginFileOperation(options, id, context);
       const { recursive = false } = query;
-      const fields = { ...commonFields(operation, query), recursive };
+      const fields = { ...commonFields(operation, query, pathToWrite), recursive };
       await change('removeFile', operation, context, ['file-remove', fields]);
     },
   };

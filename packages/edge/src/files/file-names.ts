@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { FileAttributesFields, FileEntry } from '@dsec/protocol';
 import { type ByteText, bytesOfPath, PATH_BYTES_MAX, textOfBytes } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
@@ -12,6 +13,22 @@ export function pathOf(path: ByteText, what: string, cwd: string): Buffer {
   if (whole.length <= PATH_BYTES_MAX) return whole;
   throw new DsecError('invalid-argument', `${what} is too long below the working directory`, {
     details: { field: what },
+  });
+}
+
+const RESERVED = Buffer.from('/.dsec');
+
+/**
+ * As `pathOf`, of something to be written: `/.dsec` is the platform's own. What a link or a mount makes of
+ * another path is the sandbox's affair: the mounts there are read-only, and nothing below is ever taken.
+ */
+export function pathToWrite(path: ByteText, what: string, cwd: string): Buffer {
+  const bytes = pathOf(path, what, cwd);
+  const plain = Buffer.from(posix.normalize(bytes.toString('latin1')), 'latin1');
+  const isBelow = plain.subarray(0, RESERVED.length).equals(RESERVED);
+  if (!isBelow || ![undefined, SLASH].includes(plain[RESERVED.length])) return bytes;
+  throw new DsecError('permission-denied', `${what}: /.dsec is the platform's own`, {
+    details: { field: what, about: 'path' },
   });
 }
 

@@ -45,9 +45,13 @@ export interface NamedFile {
   readonly user?: string;
 }
 
-export function commonFields(operation: FileOperation, named: NamedFile) {
+export function commonFields(
+  operation: FileOperation,
+  named: NamedFile,
+  toPath: typeof pathOf = pathOf,
+) {
   const { cwd } = operation.entry.defaults;
-  const path = pathOf({ text: named.path, base64: named.pathBase64 }, 'path', cwd);
+  const path = toPath({ text: named.path, base64: named.pathBase64 }, 'path', cwd);
   return { path, user: userOf(operation, named), trace: operation.trace };
 }
 

@@ -3,7 +3,7 @@ import type { SandboxId } from '@dsec/std';
 import type { OperationContext } from '../operation.ts';
 import { broken } from './file-agent.ts';
 import { createFileChanges, type FileChanges, type FileChangesOptions } from './file-changes.ts';
-import { entryOf } from './file-names.ts';
+import { entryOf, pathToWrite } from './file-names.ts';
 import { askAgent, beginFileOperation, commonFields, modeOf, statFile } from './file-operation.ts';
 import { readFile } from './read-file.ts';
 import { writeFile } from './write-file.ts';
@@ -67,7 +67,7 @@ export function createFiles(options: FilesOptions): Files {
 
     async write(id, query, body, bytesExpected, context) {
       const operation = await beginFileOperation(options, id, context);
-      const common = commonFields(operation, query);
+      const common = commonFields(operation, query, pathToWrite);
       const { createParents = false, exclusive = false } = query;
       const fields = { ...common, createParents, exclusive, ...modeOf(query) };
       await writeFile(operation, fields, body, bytesExpected, context.signal);

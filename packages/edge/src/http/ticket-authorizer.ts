@@ -14,7 +14,7 @@ import {
   type SandboxId,
 } from '@dsec/std';
 import type { Authorizer, RequestFacts, TicketVerifier } from '@dsec/transport';
-import type { Caller } from '../operation.ts';
+import { type Caller, gradingRefusal } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 
 /** Who is let in, and to which sandbox. */
@@ -58,8 +58,20 @@ export function createTicketAuthorizer(
     if (entry?.project !== caller.project) {
       throw new DsecError('not-found', 'there is no such sandbox');
     }
+    checkGrading(entry, caller, facts);
     return { caller, entry };
   };
+}
+
+/** What happens in a sandbox that grades is for graders alone; that it is there, and its end, for all. */
+function checkGrading(
+  entry: SandboxEntry,
+  { mayGrade }: Caller,
+  { route: { operationClass } }: RequestFacts,
+): void {
+  const isOutside = operationClass === 'sandboxes:read' || operationClass === 'sandboxes:write';
+  if (entry.spec.grading !== true || mayGrade === true || isOutside) return;
+  throw gradingRefusal('this sandbox grades: its inside is for keys with the scope grading');
 }
 
 export function callerOfVisitor({ caller }: Visitor): Caller {
@@ -72,11 +84,12 @@ export function entryOfVisitor({ entry }: Visitor): SandboxEntry {
   return entry;
 }
 
-function callerOf({ project, principal, job }: TicketClaims): Caller {
+function callerOf({ project, principal, job, mayGrade }: TicketClaims): Caller {
   return {
     project: project as ProjectId,
     principal: principal as PrincipalId,
     job: job as JobId | undefined,
+    mayGrade: mayGrade ?? false,
   };
 }
 

@@ -5,6 +5,7 @@ export * from './event.ts';
 export * from './exec.ts';
 export * from './file.ts';
 export * from './job.ts';
+export * from './grade.ts';
 export * from './key.ts';
 export * from './layer.ts';
 export * from './list-place.ts';

@@ -13,13 +13,15 @@ import {
 } from '../names.ts';
 import { ErrorBody } from './error-body.ts';
 
-export const LayerKindWord = words('LayerKind', ['base', 'workspace', 'toolkit', 'diff']);
+export const LayerKindWord = words('LayerKind', [
+  ...(['base', 'workspace', 'toolkit', 'diff', 'tools', 'grading'] as const),
+]);
 
 const NAME = '[a-z0-9](\\.?[a-z0-9_-])*\\.?';
 const NUMBER = '(0|[1-9][0-9]{0,8})';
 const VERSION = `${NUMBER}\\.${NUMBER}\\.${NUMBER}(-[0-9a-z.-]+)?`;
 const RANGE = `[\\^~]${NUMBER}(\\.${NUMBER}){0,2}`;
-const KIND = '(base|workspace|toolkit|diff)';
+const KIND = '(base|workspace|toolkit|diff|tools|grading)';
 
 export const VersionText = Type.String({
   pattern: `^${VERSION}$`,
@@ -31,15 +33,14 @@ export const VersionText = Type.String({
 export const LayerRefText = Type.String({
   pattern: `^${KIND}/${NAME}:${VERSION}$`,
   maxLength: 300,
-  description:
-    'kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff.',
+  description: 'kind/name:version, as base/python:3.11.0; the kind is one of LayerKind.',
 });
 /** A name that may float; what it means is recorded when it is used. */
 export const LayerSelectorText = Type.String({
   pattern: `^${KIND}/${NAME}:(${VERSION}|${RANGE}|latest)$`,
   maxLength: 300,
   description:
-    'kind/name:version, as base/python:3.11.0; the kind is base, workspace, toolkit or diff, and the ' +
+    'kind/name:version, as base/python:3.11.0; the kind is one of LayerKind, and the ' +
     'version may be ^1, ~1.2 or latest as well.',
 });
 

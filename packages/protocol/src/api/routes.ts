@@ -1,5 +1,6 @@
 import { EXEC_ROUTES } from './exec-routes.ts';
 import { FILE_ROUTES } from './file-routes.ts';
+import { GRADE_ROUTES } from './grade-routes.ts';
 import { LAYER_ROUTES } from './layer-routes.ts';
 import { PLATFORM_ROUTES } from './platform-routes.ts';
 import { SANDBOX_ROUTES } from './sandbox-routes.ts';
@@ -9,6 +10,7 @@ export const ROUTES = {
   ...SANDBOX_ROUTES,
   ...EXEC_ROUTES,
   ...FILE_ROUTES,
+  ...GRADE_ROUTES,
   ...LAYER_ROUTES,
   ...PLATFORM_ROUTES,
 } as const;

@@ -149,6 +149,13 @@ const specFields = {
   job: Type.Optional(jobId),
   ttl: Type.Optional(Ttl),
   isolation: Type.Optional(Isolation),
+  grading: Type.Optional(
+    Type.Boolean({
+      description:
+        'It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the ' +
+        'scope grading make it, run commands in it, and reach its files and ports.',
+    }),
+  ),
   requireProtections: Type.Optional(listOfMax(name, 64)),
   allowDegraded: Type.Optional(
     Type.Boolean({ description: 'Start even where the node lacks a protection, and say so.' }),
