@@ -52,7 +52,7 @@ async function main(): Promise<number> {
   const settings = resolveSettings({ options, environment: process.env });
   const paths = resolveStatePaths(settings.state?.value);
   const stopped = stopSignal();
-  await requireContainers(paths.root, printWarning);
+  await requireContainers(paths.root, printWarning, 'npm start');
   say(`starting DSec, with its state in ${paths.root}`);
   const up = await startOrFind(paths, settings);
   try {
