@@ -65,6 +65,7 @@ class DeniedEvent(BaseModel):
     reason: str
     target: str | None = None
     port: int | None = None
+    process: str | None = None
     version: int = Field(description="Of the rules that were in force.")
     suppressed: int = Field(
         description="Others since the last event, which were only counted."
@@ -191,9 +192,9 @@ class EnvironmentPut(BaseModel):
 
 
 class EventType(
-    RootModel[Literal["sandbox-state", "exec-exit", "session-end", "denied", "lost"]]
+    RootModel[Literal["sandbox-state", "exec-exit", "session-end", "denied", "tamper", "lost"]]
 ):
-    root: Literal["sandbox-state", "exec-exit", "session-end", "denied", "lost"]
+    root: Literal["sandbox-state", "exec-exit", "session-end", "denied", "tamper", "lost"]
 
 
 class ExecExit(BaseModel):
@@ -806,6 +807,36 @@ class StdinAccepted(BaseModel):
     offset: int = Field(description="Taken so far.")
 
 
+class TamperEvent(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    cursor: str = Field(description="Opaque place in a stream of events.")
+    at_ms: int
+    project: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    principal: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    job: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    sandbox: str = Field(
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    type: Literal["tamper"]
+    at: Literal["watched-path"]
+    reason: str
+    target: str | None = None
+    suppressed: int = Field(
+        description="Others since the last event, which were only counted."
+    )
+
+
 class TimeoutRequest(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -896,6 +927,37 @@ class AttachSignal(BaseModel):
     type: Literal["signal"]
     signal: int
     scope: Literal["leader", "tree"]
+
+
+class AuditDenied(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["denied"]
+    at: Literal["dns", "egress", "packet", "call"]
+    reason: str
+    target: str | None = None
+    count: int = Field(description="How often, as far as each was looked at.")
+    first_at_ms: int
+    last_at_ms: int
+    port: int | None = None
+
+
+class AuditTamper(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    type: Literal["tamper"]
+    at: Literal["watched-path"]
+    reason: str
+    target: str | None = None
+    count: int = Field(description="How often, as far as each was looked at.")
+    first_at_ms: int
+    last_at_ms: int
 
 
 class BranchCreate(BaseModel):
@@ -1010,10 +1072,11 @@ class Event(
         | ExecExitEvent
         | SessionEndEvent
         | DeniedEvent
+        | TamperEvent
         | LostEvent
     ]
 ):
-    root: SandboxStateEvent | ExecExitEvent | SessionEndEvent | DeniedEvent | LostEvent
+    root: SandboxStateEvent | ExecExitEvent | SessionEndEvent | DeniedEvent | TamperEvent | LostEvent
 
 
 class Exec(BaseModel):
@@ -1706,6 +1769,37 @@ class SandboxPage(BaseModel):
     cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
+class AuditRecord(BaseModel):
+    """
+    What one sandbox tried, the first kinds of attempts by themselves and the others as a number.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    sandbox: str = Field(
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    created_at_ms: int
+    principal: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    job: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    since_ms: int = Field(
+        description="From when on it was counted: the start of the edge, or of the sandbox.",
+    )
+    total: int = Field(description="All attempts, those that are lost among them.")
+    lost: int = Field(
+        description="Attempts of which nothing but their number is known."
+    )
+    rows: list[AuditDenied | AuditTamper]
+
+
 class GradeEvent(BaseModel):
     """
     A line of the stream that a grade answers with. The last one has `report` or `error`.
@@ -1719,3 +1813,13 @@ class GradeEvent(BaseModel):
     stage: Literal["compose", "collect", "apply", "test"]
     report: GradeReport | None = None
     error: ErrorBody | None = None
+
+
+class AuditPage(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    records: list[AuditRecord]
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")

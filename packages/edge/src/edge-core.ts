@@ -27,6 +27,7 @@ import { type AgentConnector, LIFECYCLE_TIMES, type LifecycleTimes } from './lif
 import type { Recovery } from './lifecycle/recover.ts';
 import { createRegistry } from './lifecycle/registry.ts';
 import { openSlots } from './lifecycle/slots.ts';
+import { type AuditLog, createAuditLog } from './audit/audit-log.ts';
 import { tellDenials } from './network/denied-events.ts';
 import { type NodeNetwork, withoutNetwork } from './network/network.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -68,6 +69,7 @@ export interface EdgeCore {
   readonly idempotency: Idempotency;
   readonly sandboxes: Sandboxes;
   readonly lifecycle: Lifecycle;
+  readonly audit: AuditLog;
   /** Makes true what the journal says, before anything is served. */
   recover(signal: AbortSignal): Promise<Recovery>;
   state(query: QueryOf<(typeof ROUTES)['getEdgeState']>): EdgeState;
@@ -131,7 +133,8 @@ function compose(
   const agents = options.openAgents(backend, journal.epoch);
   const registry = createRegistry({ edgeId, clock, journal, table, events, wheel });
   const network = openNetwork(options, backend, report);
-  tellDenials({ network, registry, events, clock });
+  const audit = createAuditLog({ registry, events, clock, untold: (id) => network.untold(id) });
+  tellDenials({ network, registry, audit });
   const lifecycle = createLifecycle(
     {
       ...{ clock, journal, table, registry, wheel, backend, network, admission, agents },
@@ -144,7 +147,7 @@ function compose(
   );
   const { requireRunning, fail } = lifecycle;
   return {
-    ...{ backend, journal, events, idempotency, lifecycle },
+    ...{ backend, journal, events, idempotency, lifecycle, audit },
     sandboxes: { ...registry, requireRunning, fail },
     async recover(signal) {
       const recovery = await lifecycle.recover(signal);

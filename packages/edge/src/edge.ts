@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Backend } from '@dsec/backend';
 import type { DoctorReport, Health } from '@dsec/protocol';
 import type { ProjectId } from '@dsec/std';
+import { addAuditMetrics } from './audit/audit-metrics.ts';
 import { type EdgeCore, type EdgeCoreOptions, openEdgeCore } from './edge-core.ts';
 import { type Agents, createAgents } from './exec/agents.ts';
 import type { CommandLimits } from './exec/commands.ts';
@@ -91,6 +92,7 @@ async function complete(
   exec.recover();
   const metrics = createEdgeMetrics(() => sandboxes.list());
   addLifecycleMetrics(metrics.registry, sandboxes);
+  addAuditMetrics(metrics.registry, core.audit);
   const handlers = createEdgeHandlers({
     ...{ ...core, agents, random, exec, metrics, version, doctor, platformProject },
     backend: { stats: (key) => usageOf(backend, key) },

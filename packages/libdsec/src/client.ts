@@ -1,4 +1,5 @@
 import {
+  type AuditRecord,
   type DoctorReport,
   type Event,
   type Health,
@@ -29,6 +30,11 @@ export interface SandboxListOptions extends ListOptions {
   readonly job?: string | undefined;
   /** Labels that all must be there with these values. */
   readonly label?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface AuditOptions extends ListOptions {
+  readonly sandbox?: string | undefined;
+  readonly job?: string | undefined;
 }
 
 /**
@@ -96,6 +102,20 @@ export class Client {
   /** What happens, from a cursor or from now on, without end, over lost connections. */
   events(options: EventOptions = {}): AsyncGenerator<Event> {
     return followEvents(this.#server, options);
+  }
+
+  /**
+   * What sandboxes tried that they may not: a record for each that tried something, in the order of their
+   * creation. As it happens, it is among the events `denied` and `tamper`.
+   */
+  audit(options: AuditOptions = {}): AsyncGenerator<AuditRecord> {
+    const { sandbox, job, signal } = options;
+    const filter = present({ sandbox, job });
+    return itemsOf(
+      options,
+      (page) => this.#server.call(ROUTES.getAudit, { query: { ...filter, ...page } }, { signal }),
+      (page) => page.records,
+    );
   }
 
   health(options: CallSettings = {}): Promise<Health> {

@@ -13,6 +13,8 @@ export interface DenialReporterOptions {
 
 export interface DenialReporter {
   report(denial: Omit<NetworkDenial, 'suppressed'>): void;
+  /** Denials of a sandbox since the last that was passed on. */
+  untold(sandbox: string): number;
 }
 
 interface Reported {
@@ -39,5 +41,6 @@ export function createDenialReporter(options: DenialReporterOptions): DenialRepo
       onDenied({ ...denial, suppressed: known.suppressed });
       known.suppressed = 0;
     },
+    untold: (sandbox) => sandboxes.get(sandbox)?.suppressed ?? 0,
   };
 }

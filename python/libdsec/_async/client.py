@@ -192,6 +192,29 @@ class AsyncClient:
             except DsecError as error:
                 await async_io.sleep(backoff.after(error))
 
+    def audit(
+        self,
+        *,
+        sandbox: str | None = None,
+        job: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
+    ) -> AsyncIterator[models.AuditRecord]:
+        """What sandboxes tried that they may not: a record for each that tried something.
+
+        They come in the order of their creation. As it happens, it is among the events `denied` and
+        `tamper`. `limit`: the most that come. `page_size`: how many are asked for at a time.
+        """
+        return self._transport.items(
+            models.AuditPage,
+            lambda page: build_request(
+                routes.GET_AUDIT, query={"sandbox": sandbox, "job": job, **page}
+            ),
+            lambda page: page.records,
+            limit,
+            page_size,
+        )
+
     async def health(self) -> models.Health:
         """Whether the server can serve."""
         return await self._transport.call(models.Health, build_request(routes.GET_HEALTH))

@@ -16,7 +16,7 @@ from libdsec._core.request import Request, Value, build_request
 from libdsec._core.retry import Deadline
 from libdsec.errors import DsecError, UnavailableError, error_of_body
 
-LayerKind = Literal["base", "workspace", "toolkit", "diff"]
+LayerKind = Literal["base", "workspace", "toolkit", "diff", "tools", "grading"]
 ImportFormat = Literal["tar", "oci-archive", "docker-archive"]
 # A server may be at work on what it has without saying anything.
 IMPORT_STALL_S = 900.0

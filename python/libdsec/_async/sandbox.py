@@ -230,6 +230,52 @@ class AsyncSandbox:
         started, _ = await start_command(self._transport, self.id, spec, idempotency_key)
         return started
 
+    async def grade(
+        self,
+        *,
+        solution_paths: Sequence[str],
+        commands: Sequence[models.GradeCommand | Mapping[str, Any]],
+        test_paths: Sequence[str] | None = None,
+        layers: Sequence[str] | None = None,
+        limits: models.SandboxLimits | Mapping[str, Any] | None = None,
+        entries_max: int | None = None,
+        bytes_max: int | None = None,
+        full_state: bool | None = None,
+        timeout: float | None = None,
+        on_stage: Callable[[str], None] | None = None,
+    ) -> models.GradeReport:
+        """Grades what it has under the solution paths, in a new sandbox of its environment.
+
+        `commands`: programs of the grader, each with the tests that it has to report (`expect`).
+        `test_paths`: below the solution paths, never taken. `layers`: of the kinds `tools` and `grading`, at
+        `/.dsec/<name>`. `full_state`: take also what acts on tests; the result is not trusted. `timeout`:
+        seconds for all of it, 900 where absent. Needs a key with the scope `grading`. Raises
+        `GradeInvalidError` where the run is no score.
+        """
+        fields = {
+            "solution_paths": list(solution_paths),
+            "commands": [as_model(models.GradeCommand, command) for command in commands],
+            "test_paths": test_paths,
+            "layers": layers,
+            "limits": None if limits is None else as_model(models.SandboxLimits, limits),
+            "entries_max": entries_max,
+            "bytes_max": bytes_max,
+            "full_state": full_state,
+            "timeout_ms": None if timeout is None else milliseconds(timeout),
+        }
+        given = {name: value for name, value in fields.items() if value is not None}
+        body = as_model(models.GradeRequest, given)
+        request = build_request(routes.GRADE_SANDBOX, self._params, body=body)
+        async with self._transport.open(request, Deadline(None), stall=GRADE_STALL_S) as response:
+            async for event in self._transport.lines(response, models.GradeEvent):
+                if event.error is not None:
+                    raise error_of_body(event.error.model_dump(by_alias=True))
+                if event.report is not None:
+                    return event.report
+                if on_stage is not None:
+                    on_stage(event.stage)
+        raise UnavailableError("grading ended without a result")
+
     def commands(
         self, *, limit: int | None = None, page_size: int | None = None
     ) -> AsyncIterator[AsyncCommand]:

@@ -13,9 +13,10 @@ Event = (
     | models.ExecExitEvent
     | models.SessionEndEvent
     | models.DeniedEvent
+    | models.TamperEvent
     | models.LostEvent
 )
-EventType = Literal["sandbox-state", "exec-exit", "session-end", "lost"]
+EventType = Literal["sandbox-state", "exec-exit", "session-end", "denied", "tamper", "lost"]
 
 
 def event_of(text: str) -> Event | None:

@@ -40,7 +40,8 @@ class SpecOptions(TypedDict, total=False):
     `limits`: processors in thousandths, memory and disk in bytes. `network`: what it may reach; nothing,
     where absent. `env`, `user`, `cwd`: defaults of its commands. `labels`, `job`: to find it, and to act on
     many. `ttl`: milliseconds until it ends by itself. `isolation`: who may share its layers in memory.
-    `require_protections`, `allow_degraded`: what the node must be able to enforce.
+    `require_protections`, `allow_degraded`: what the node must be able to enforce. `grading`: for graders
+    alone, see the guide to grading.
     """
 
     layers: Sequence[str] | None
@@ -56,6 +57,7 @@ class SpecOptions(TypedDict, total=False):
     isolation: Isolation | None
     require_protections: Sequence[str] | None
     allow_degraded: bool | None
+    grading: bool | None
 
 
 class BatchOptions(SpecOptions, total=False):

@@ -4,6 +4,7 @@ import type { Watcher } from '@dsec/watcher';
 import type { ApiserverMetrics } from '../apiserver-metrics.ts';
 import type { Events } from '../events/events.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { listAudit } from '../list-audit.ts';
 import type { ApiHandlers } from './handlers.ts';
 import { identityOf } from './key-authorizer.ts';
 
@@ -23,7 +24,8 @@ type PlatformOperation =
   | 'getOpenApi'
   | 'getDoctorReport'
   | 'getMetrics'
-  | 'streamEvents';
+  | 'streamEvents'
+  | 'getAudit';
 
 export function createPlatformHandlers({
   version,
@@ -46,6 +48,7 @@ export function createPlatformHandlers({
       if (link === undefined) throw new DsecError('unavailable', 'no edge answers');
       return link.call(ROUTES.getDoctorReport, {}, { holder: identityOf(call.principal), signal });
     },
+    getAudit: ({ query }, call) => listAudit(fleet, query, identityOf(call.principal), call.signal),
     streamEvents: async ({ query }, call) =>
       events.follow({
         ...{ query, signal: call.signal, identity: identityOf(call.principal) },

@@ -1,7 +1,12 @@
 import type { CommandRow } from './command-row.ts';
 import { LAYER_COMMANDS } from './rows-layers.ts';
 import { POLICY_COMMANDS } from './rows-policy.ts';
-import { ENVIRONMENT_COMMANDS, KEY_COMMANDS, SANDBOX_COMMANDS } from './rows-sandboxes.ts';
+import {
+  AUDIT_COMMANDS,
+  ENVIRONMENT_COMMANDS,
+  KEY_COMMANDS,
+  SANDBOX_COMMANDS,
+} from './rows-sandboxes.ts';
 import { SERVER_COMMANDS } from './rows-server.ts';
 import { TOOL_COMMANDS } from './rows-tools.ts';
 
@@ -16,6 +21,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
 /** Every command, in the order in which help and reference list them. */
 export const COMMANDS: readonly CommandRow[] = [
   ...SANDBOX_COMMANDS,
+  ...AUDIT_COMMANDS,
   ...ENVIRONMENT_COMMANDS,
   ...LAYER_COMMANDS,
   ...KEY_COMMANDS,

@@ -8,7 +8,7 @@ export const SANDBOX_STATE_WORDS = [
 export const POLICY_STAGE_WORDS = ['build', 'solve', 'grade'] as const;
 
 export const EVENT_TYPE_WORDS = [
-  ...['sandbox-state', 'exec-exit', 'session-end', 'denied', 'lost'],
+  ...['sandbox-state', 'exec-exit', 'session-end', 'denied', 'tamper', 'lost'],
 ] as const;
 
 export const OPERATION_CLASS_WORDS = [

@@ -45,8 +45,10 @@ function lineOf(event: Event): string {
     }
     case 'session-end':
       return `${head}  ${event.sandbox}  ${event.session}`;
+    case 'tamper':
     case 'denied': {
-      const { at, reason, target = '', port, suppressed } = event;
+      const { at, reason, target = '', suppressed } = event;
+      const port = event.type === 'denied' ? event.port : undefined;
       const where = `${target}${port === undefined ? '' : ` port ${port}`}`;
       const others = suppressed === 0 ? '' : `  and ${suppressed} before`;
       return `${head}  ${event.sandbox}  ${at}: ${reason}  ${where}${others}`;

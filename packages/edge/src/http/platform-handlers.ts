@@ -7,7 +7,10 @@ import {
   type QueryOf,
 } from '@dsec/protocol';
 import { MINUTE_MS, type ProjectId } from '@dsec/std';
+import type { AuditLog } from '../audit/audit-log.ts';
+import { auditPage } from '../audit/audit-page.ts';
 import type { EventLog } from '../journal/event-log.ts';
+import type { Sandboxes } from '../sandboxes.ts';
 import type { EdgeMetrics } from './edge-metrics.ts';
 import type { EdgeRoutes } from './edge-routes.ts';
 import { streamEvents } from './event-stream.ts';
@@ -23,6 +26,8 @@ export interface PlatformHandlersOptions {
   readonly health: () => Health;
   readonly events: Pick<EventLog, 'follow'>;
   readonly metrics: EdgeMetrics;
+  readonly audit: AuditLog;
+  readonly sandboxes: Sandboxes;
   /** Callers of this project see the events of all; it is that of the platform's own parts. */
   readonly platformProject: ProjectId | undefined;
 }
@@ -31,6 +36,7 @@ const DOCTOR_MS = MINUTE_MS;
 
 type PlatformOperation =
   | 'streamEvents'
+  | 'getAudit'
   | 'getEdgeState'
   | 'getDoctorReport'
   | 'getMetrics'
@@ -41,7 +47,8 @@ type PlatformOperation =
 export function createPlatformHandlers(
   options: PlatformHandlersOptions,
 ): Pick<EdgeHandlers, PlatformOperation> {
-  const { version, state, doctor, health, events, metrics, platformProject } = options;
+  const { version, state, doctor, health, events, metrics, platformProject, audit } = options;
+  const { list } = options.sandboxes;
   /** Examining a host is work: all who ask at a time share one. */
   let examination: Promise<DoctorReport> | undefined;
   const openApi = JSON.stringify(buildOpenApi(version));
@@ -54,6 +61,8 @@ export function createPlatformHandlers(
         isPlatform: caller.project === platformProject,
       });
     },
+    getAudit: async ({ query }, call) =>
+      auditPage(audit, list(), query, callerOfVisitor(call.principal).project),
     getEdgeState: async ({ query }) => state(query),
     getDoctorReport: () => {
       examination ??= doctor(AbortSignal.timeout(DOCTOR_MS)).finally(() => {

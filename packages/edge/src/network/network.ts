@@ -43,6 +43,8 @@ export interface NodeNetwork {
   remove(key: SandboxKey): Promise<void>;
   /** Is called for some of the denials of each sandbox, in their order; it must not throw. */
   onDenied(listener: (denied: DeniedAccess) => void): void;
+  /** Denials of a sandbox that no call of a listener has told yet. */
+  untold(sandbox: SandboxId): number;
   /** Lets go. Sandboxes run on, and reach nothing. */
   close(): Promise<void>;
 }
@@ -67,6 +69,7 @@ export function withoutNetwork(reason: string): NodeNetwork {
     update: () => Promise.reject(refusal()),
     remove: async () => undefined,
     onDenied: () => undefined,
+    untold: () => 0,
     close: async () => undefined,
   };
 }

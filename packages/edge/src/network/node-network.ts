@@ -113,6 +113,7 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       byAddress.delete(known.address);
       proxies.forget(id);
     },
+    untold: (id) => denials.untold(id),
     onDenied: (listener) => void listeners.push(listener),
     close: () => proxies.close(),
   };

@@ -37,7 +37,9 @@ export function createFakeNetwork(packetFilter: 'enforced' | 'absent' = 'absent'
     async remove({ id }) {
       for (const [address, { key }] of known) if (key.id === id) known.delete(address);
     },
+    recovered: () => undefined,
     onDenied: (listener) => void listeners.push(listener),
+    untold: () => 0,
     deny(denied) {
       for (const listener of listeners) listener(denied);
     },

@@ -128,7 +128,7 @@ describe('denials', () => {
     const denied = { sandbox: entry.id, at: 'dns', reason: 'name', suppressed: 0 } as const;
     for (let i = 0; i < 600; i += 1) network.deny({ ...denied, target: `n${i}.example.org` });
     network.deny({ ...denied, sandbox: 'sb-s1-e1-zzzzzzzzzzzzzzzz' as typeof entry.id });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, 700));
     network.deny({ ...denied, target: 'last.example.org', port: 443 });
     const seen: Event[] = [];
     const ended = new AbortController();
@@ -137,8 +137,8 @@ describe('denials', () => {
       if (event === undefined) break;
       seen.push(event);
     }
-    expect(seen.length).toBeGreaterThanOrEqual(501);
-    expect(seen.length).toBeLessThan(530);
+    expect(seen.length).toBeGreaterThanOrEqual(41);
+    expect(seen.length).toBeLessThan(50);
     const { project, principal, id: sandbox } = entry;
     expect(seen[0]).toMatchObject({
       ...{ type: 'denied', project, principal, sandbox, at: 'dns', reason: 'name', version: 1 },

@@ -19,7 +19,9 @@ import {
 import { ExecExit } from './exec.ts';
 import { Backend, EndReasonWord, SandboxStateWord } from './sandbox.ts';
 
-export const EVENT_TYPES = ['sandbox-state', 'exec-exit', 'session-end', 'denied', 'lost'] as const;
+export const EVENT_TYPES = [
+  ...(['sandbox-state', 'exec-exit', 'session-end', 'denied', 'tamper', 'lost'] as const),
+] as const;
 const EventType = words('EventType', EVENT_TYPES);
 
 /** Every event has a cursor: a stream that starts at it goes on with the next one. */
@@ -30,6 +32,13 @@ const about = {
   job: Type.Optional(jobId),
   sandbox: sandboxId,
 };
+
+export const DeniedAt = words('DeniedAt', ['dns', 'egress', 'packet', 'call']);
+/** Where something was changed that should stay as it was. */
+export const TamperAt = words('TamperAt', ['watched-path']);
+export const DeniedReason = Type.String({ pattern: '^[a-z0-9-]+$', maxLength: 64 });
+/** A name, an address or a path, as far as it is known. Hostile text: of the sandbox's making. */
+export const DeniedTarget = Type.String({ maxLength: 253 });
 
 export const Event = Type.Union(
   [
@@ -60,12 +69,23 @@ export const Event = Type.Union(
       ...common,
       ...about,
       type: Type.Literal('denied'),
-      at: words('DeniedAt', ['dns', 'egress', 'packet', 'call']),
-      reason: Type.String({ pattern: '^[a-z0-9-]+$', maxLength: 64 }),
-      /** A name or an address, as far as it is known. Hostile text: of the sandbox's making. */
-      target: Type.Optional(Type.String({ maxLength: 253 })),
+      at: DeniedAt,
+      reason: DeniedReason,
+      target: Type.Optional(DeniedTarget),
       port: Type.Optional(integer(1, 65_535)),
+      /** What the process calls itself, for a call: hostile text too. */
+      process: Type.Optional(Type.String({ maxLength: 16 })),
       version: integer(1, 2 ** 32 - 1, 'Of the rules that were in force.'),
+      suppressed: count('Others since the last event, which were only counted.'),
+    }),
+    /** Something that the caller wants to stay as it is was changed from inside. Told once for each change. */
+    record('TamperEvent', {
+      ...common,
+      ...about,
+      type: Type.Literal('tamper'),
+      at: TamperAt,
+      reason: DeniedReason,
+      target: Type.Optional(DeniedTarget),
       suppressed: count('Others since the last event, which were only counted.'),
     }),
     /** Events that are no longer kept: who needs the state reads it, then goes on from this cursor. */

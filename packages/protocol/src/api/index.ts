@@ -1,4 +1,5 @@
 export * from './attach.ts';
+export * from './audit.ts';
 export { type ByteText, bytesOfPath, bytesOfText, textOfBytes } from './byte-text.ts';
 export * from './error-body.ts';
 export * from './event.ts';

@@ -1,4 +1,5 @@
 import { jobId, keyId } from '../names.ts';
+import { AuditPage, AuditQuery } from './audit.ts';
 import { EdgeState, EdgeStateQuery, Event, EventQuery } from './event.ts';
 import { Job, JobPage, JobResult } from './job.ts';
 import { KeyCreate, KeyCreated, KeyPage, KeyRotate } from './key.ts';
@@ -58,6 +59,13 @@ export const PLATFORM_ROUTES = {
     summary: 'Follow what happens, from a cursor (also as Last-Event-ID) or from now on.',
     query: EventQuery,
     reply: events(Event),
+  }),
+  getAudit: route({
+    ...{ method: 'GET', path: '/v1/audit', ...plain, home: 'both' },
+    ...{ operationClass: 'sandboxes:read', effect: 'read' },
+    summary: 'What sandboxes tried that they may not, in the order of their creation.',
+    query: AuditQuery,
+    reply: ok(AuditPage),
   }),
   createKey: route({
     ...{ method: 'POST', path: '/v1/keys', ...plain, home: 'apiserver' },
