@@ -26,7 +26,8 @@ void rules_children_ended(void);
 /* The capabilities that root may keep. */
 uint64_t rules_capabilities(void);
 
-/* For use after a fork, in this order, the last just before an exec. Return 0 or a negative errno. */
+/* For use after a fork, in this order, the last just before an exec. Return 0 or a negative errno.
+ */
 int rules_confine(void);
 int rules_filter(void);
 

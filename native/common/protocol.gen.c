@@ -885,7 +885,7 @@ static const struct dsec_field dsec_msg_mount_fields[] = {
 	  .kind = DSEC_KIND_PATH, .optional = true, .min = INT64_C(1), .max = INT64_C(512),
 	  .bytes_max = 512 },
 	{ .name = "flags", .tag = 4, .offset = offsetof(struct dsec_msg_mount, flags),
-	  .kind = DSEC_KIND_U32, .optional = false, .min = INT64_C(0), .max = INT64_C(15),
+	  .kind = DSEC_KIND_U32, .optional = false, .min = INT64_C(0), .max = INT64_C(31),
 	  .bytes_max = 4 },
 	{ .name = "sizeBytes", .tag = 5,
 	  .offset = offsetof(struct dsec_msg_mount, size_bytes), .kind = DSEC_KIND_U64,
@@ -1271,6 +1271,26 @@ const struct dsec_message dsec_msg_exited = {
 	.bytes_max = 77,
 };
 
+static const struct dsec_field dsec_msg_remount_fields[] = {
+	{ .name = "name", .tag = 1, .offset = offsetof(struct dsec_msg_remount, name),
+	  .kind = DSEC_KIND_STRING, .optional = false, .min = INT64_C(1), .max = INT64_C(40),
+	  .bytes_max = 40 },
+	{ .name = "generation", .tag = 2,
+	  .offset = offsetof(struct dsec_msg_remount, generation), .kind = DSEC_KIND_U32,
+	  .optional = false, .min = INT64_C(1), .max = INT64_C(4294967295), .bytes_max = 4 },
+	{ .name = "mounts", .tag = 3, .offset = offsetof(struct dsec_msg_remount, mounts),
+	  .kind = DSEC_KIND_LIST, .optional = false, .min = INT64_C(0), .max = INT64_C(64),
+	  .bytes_max = 61440, .message = &dsec_msg_mount },
+};
+
+const struct dsec_message dsec_msg_remount = {
+	.name = "remount",
+	.fields = dsec_msg_remount_fields,
+	.field_count = 3,
+	.size = sizeof(struct dsec_msg_remount),
+	.bytes_max = 61502,
+};
+
 static const struct dsec_field dsec_msg_layer_device_fields[] = {
 	{ .name = "file", .tag = 1, .offset = offsetof(struct dsec_msg_layer_device, file),
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(512),
@@ -1558,6 +1578,9 @@ static const struct dsec_frame_type launcher_types[] = {
 	{ .name = "exited", .code = DSEC_LAUNCHER_EXITED, .from = DSEC_FROM_SERVER,
 	  .scope = DSEC_SCOPE_CONNECTION, .payload_bytes_max = 77,
 	  .message = &dsec_msg_exited },
+	{ .name = "remount", .code = DSEC_LAUNCHER_REMOUNT, .from = DSEC_FROM_CLIENT,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 61502,
+	  .message = &dsec_msg_remount },
 	{ .name = "layer-mount", .code = DSEC_LAUNCHER_LAYER_MOUNT, .from = DSEC_FROM_CLIENT,
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 41568,
 	  .message = &dsec_msg_layer_mount },
@@ -1583,5 +1606,5 @@ static const struct dsec_frame_type launcher_types[] = {
 const struct dsec_protocol dsec_launcher_protocol = {
 	.name = "launcher",
 	.types = launcher_types,
-	.type_count = 18,
+	.type_count = 19,
 };

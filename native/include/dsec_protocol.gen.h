@@ -27,6 +27,7 @@ enum {
 	DSEC_MOUNT_NOSUID = 2,
 	DSEC_MOUNT_NODEV = 4,
 	DSEC_MOUNT_NOEXEC = 8,
+	DSEC_MOUNT_POLICY = 16,
 };
 
 enum {
@@ -81,6 +82,7 @@ enum {
 	DSEC_LAUNCHER_LIST = 21,
 	DSEC_LAUNCHER_LISTED = 22,
 	DSEC_LAUNCHER_EXITED = 23,
+	DSEC_LAUNCHER_REMOUNT = 24,
 	DSEC_LAUNCHER_LAYER_MOUNT = 32,
 	DSEC_LAUNCHER_LAYER_UNMOUNT = 33,
 	DSEC_LAUNCHER_LAYER_LIST = 34,
@@ -744,6 +746,13 @@ struct dsec_msg_exited {
 	bool oom_killed;
 };
 
+struct dsec_msg_remount {
+	uint32_t present;
+	struct dsec_bytes name;
+	uint32_t generation;
+	struct dsec_list mounts;
+};
+
 struct dsec_msg_layer_device {
 	uint32_t present;
 	struct dsec_bytes file;
@@ -853,6 +862,7 @@ extern const struct dsec_message dsec_msg_list;
 extern const struct dsec_message dsec_msg_listed_object;
 extern const struct dsec_message dsec_msg_listed;
 extern const struct dsec_message dsec_msg_exited;
+extern const struct dsec_message dsec_msg_remount;
 extern const struct dsec_message dsec_msg_layer_device;
 extern const struct dsec_message dsec_msg_layer_mount;
 extern const struct dsec_message dsec_msg_layer_unmount;

@@ -22,7 +22,8 @@ static const char *const names[CRASH_POINTS] = {
 	[CRASH_LAYER_UNUSED] = "layer-unused",	   [CRASH_UPPER_READY] = "upper-ready",
 	[CRASH_ROUTER_MADE] = "router-made",	   [CRASH_LINK_CLAIMED] = "link-claimed",
 	[CRASH_LINK_MADE] = "link-made",	   [CRASH_LINK_READY] = "link-ready",
-	[CRASH_RELEASE_LINK] = "release-link",
+	[CRASH_RELEASE_LINK] = "release-link",	   [CRASH_REMOUNT_BARE] = "remount-bare",
+	[CRASH_REMOUNT_DONE] = "remount-done",
 };
 
 static int armed = -1;

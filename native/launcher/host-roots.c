@@ -281,10 +281,12 @@ static int place_cover(const char *name)
 
 static int furnish_own(void)
 {
-	static const char *const directories[] = { "proc", "dev", "sys",   "l",
-						   "u",	   "m",	  "empty", "loop" };
+	static const char *const directories[] = { "proc", "dev",   "sys",  "l",    "u",
+						   "m",	   "empty", "loop", "cover" };
 	AUTO_CLOSE proc = -1;
+	static const char *const covers[] = { "null", "empty", "cover-null", "cover" };
 	AUTO_CLOSE null = -1;
+	AUTO_CLOSE cover = -1;
 	char name[16];
 	int err;
 
@@ -298,15 +300,14 @@ static int furnish_own(void)
 			return -errno;
 	}
 	null = open("null", O_CREAT | O_EXCL | O_CLOEXEC | O_RDONLY, 0444);
-	if (null < 0)
+	cover = open("cover-null", O_CREAT | O_EXCL | O_CLOEXEC | O_RDONLY, 0444);
+	if (null < 0 || cover < 0)
 		return -errno;
 	err = place_sysfs();
 	if (!err)
 		err = place_dev();
-	if (!err)
-		err = place_cover("null");
-	if (!err)
-		err = place_cover("empty");
+	for (size_t i = 0; i < sizeof(covers) / sizeof(covers[0]) && !err; i++)
+		err = place_cover(covers[i]);
 	if (err)
 		return err;
 	proc = place_new("proc", NULL, 0,

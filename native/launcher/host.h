@@ -59,7 +59,10 @@ extern struct host host;
 #define HOST_ROOT   "/m"
 #define HOST_EMPTY  "/empty"
 #define HOST_NULL   "/null"
-#define HOST_LOOPS  "/loop"
+/* The same for what a policy covers: told apart by these names in the mount table. */
+#define HOST_COVER	"/cover"
+#define HOST_COVER_NULL "/cover-null"
+#define HOST_LOOPS	"/loop"
 
 /* Longest path of a device below HOST_LOOPS. */
 enum {

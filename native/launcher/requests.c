@@ -10,6 +10,7 @@
 #include "layers.h"
 #include "lifecycle.h"
 #include "object.h"
+#include "remount.h"
 #include "router.h"
 #include "settings.h"
 #include "spec.h"
@@ -30,6 +31,7 @@ union message {
 	struct dsec_msg_layer_list layer_list;
 	struct dsec_msg_cgroup_write cgroup_write;
 	struct dsec_msg_router router;
+	struct dsec_msg_remount remount;
 };
 
 static int put_object(struct dsec_msg_listed *message, uint8_t *buffer, const struct object *object)
@@ -180,6 +182,9 @@ void request_handle(struct origin origin, const struct dsec_frame *frame)
 		break;
 	case DSEC_LAUNCHER_LAYER_LIST:
 		layers_list(origin, &message.layer_list);
+		break;
+	case DSEC_LAUNCHER_REMOUNT:
+		remount(origin, &message.remount);
 		break;
 	case DSEC_LAUNCHER_ROUTER:
 		router(origin, &message.router);

@@ -59,7 +59,7 @@ static int make_target(struct setup *setup, char *path)
 }
 
 /* A descriptor of the target, made as a directory where missing, or a negative errno. */
-static int open_target(struct setup *setup, struct dsec_bytes target)
+int setup_target(struct setup *setup, struct dsec_bytes target)
 {
 	char path[TARGET_BYTES_MAX + 1];
 	int fd;
@@ -142,7 +142,9 @@ static int new_tmpfs(struct setup *setup, const struct dsec_msg_mount *mount)
 	add(&options, "mode", mount->present & DSEC_MOUNT_HAS_MODE ? mount->mode : 0755, "%llo");
 	add(&options, "uid", setup->root_uid, "%llu");
 	add(&options, "gid", setup->root_gid, "%llu");
-	return place_new("tmpfs", options.list, options.count, HARMLESS | attributes_of(mount));
+	/* One that is to be read-only is sealed when the mounts below it are in place. */
+	return place_new("tmpfs", options.list, options.count,
+			 HARMLESS | (attributes_of(mount) & ~(unsigned int)KERNEL_MOUNT_RDONLY));
 }
 
 /* Limited, as the host has one number of terminals for all. */
@@ -219,13 +221,21 @@ static int (*const makers[])(struct setup *setup, const struct dsec_msg_mount *m
 
 /* What covers a masked target: an empty directory, or an empty file that nobody can write. Both are
  * mounts that have all the flags already. */
-static int copy_mask(int target)
+int setup_mask(int target, const struct dsec_msg_mount *mount)
 {
+	bool is_policy = mount->flags & DSEC_MOUNT_POLICY;
 	struct stat status;
 
 	if (fstat(target, &status))
 		return -errno;
-	return place_copy(AT_FDCWD, S_ISDIR(status.st_mode) ? HOST_EMPTY : HOST_NULL, 0, -1);
+	if (S_ISDIR(status.st_mode))
+		return place_copy(AT_FDCWD, is_policy ? HOST_COVER : HOST_EMPTY, 0, -1);
+	return place_copy(AT_FDCWD, is_policy ? HOST_COVER_NULL : HOST_NULL, 0, -1);
+}
+
+int setup_readonly(int target, const struct dsec_msg_mount *mount)
+{
+	return place_copy(target, "", KERNEL_MOUNT_RDONLY | attributes_of(mount), -1);
 }
 
 static int run_mount(struct setup *setup, const struct dsec_msg_mount *mount)
@@ -240,14 +250,40 @@ static int run_mount(struct setup *setup, const struct dsec_msg_mount *mount)
 		if (made < 0)
 			return made;
 	}
-	target = open_target(setup, mount->target);
+	target = setup_target(setup, mount->target);
 	if (target < 0)
 		return target;
 	if (mount->kind == DSEC_MOUNT_KIND_MASK)
-		made = copy_mask(target);
+		made = setup_mask(target, mount);
 	else if (mount->kind == DSEC_MOUNT_KIND_READONLY)
-		made = place_copy(target, "", KERNEL_MOUNT_RDONLY | attributes_of(mount), -1);
+		made = setup_readonly(target, mount);
 	return made < 0 ? made : kernel_move_mount(made, target, "");
+}
+
+static int seal_tmpfs(struct setup *setup, const struct dsec_msg_mount *mount)
+{
+	struct kernel_mount_attr attr = { .set = KERNEL_MOUNT_RDONLY };
+	AUTO_CLOSE target = setup_target(setup, mount->target);
+
+	return target < 0 ? target : kernel_mount_setattr(target, 0, &attr);
+}
+
+static int seal_mounts(struct setup *setup)
+{
+	struct dsec_list mounts = setup->spec->mounts;
+	struct dsec_bytes item;
+	int err = 0;
+
+	while (dsec_list_next(&mounts, &item) && !err) {
+		struct dsec_msg_mount mount;
+
+		dsec_message_decode(&dsec_msg_mount, item, &mount);
+		if (mount.kind != DSEC_MOUNT_KIND_TMPFS || !(mount.flags & KERNEL_MOUNT_RDONLY))
+			continue;
+		setup_step(setup, "mount", mount.target);
+		err = seal_tmpfs(setup, &mount);
+	}
+	return err;
 }
 
 int setup_mounts(struct setup *setup)
@@ -265,5 +301,5 @@ int setup_mounts(struct setup *setup)
 		if (err)
 			return err;
 	}
-	return 0;
+	return seal_mounts(setup);
 }

@@ -60,6 +60,12 @@ int setup_layers(struct setup *setup);
 int setup_overlay(struct setup *setup);
 int setup_mounts(struct setup *setup);
 
+/* Parts of it. A descriptor of the target of a mount, made as a directory where missing. */
+int setup_target(struct setup *setup, struct dsec_bytes target);
+/* What covers it, of the launcher's own root; and itself, made read-only. */
+int setup_mask(int target, const struct dsec_msg_mount *mount);
+int setup_readonly(int target, const struct dsec_msg_mount *mount);
+
 /* Of the new namespaces; `path` is below /proc. Returns 0 or a negative errno. */
 int setup_sysctl(struct setup *setup, const char *path, const void *value, size_t length);
 

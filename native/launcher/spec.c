@@ -144,11 +144,32 @@ static const char *check_mount(const struct dsec_msg_mount *mount)
 		return "the target of a mount is an absolute path without empty or dotted parts";
 	if (needs_source != !!(mount->present & DSEC_MOUNT_HAS_SOURCE))
 		return "binds and layers, and no other mounts, have a source";
+	if (mount->flags & DSEC_MOUNT_POLICY && mount->kind != DSEC_MOUNT_KIND_MASK &&
+	    mount->kind != DSEC_MOUNT_KIND_READONLY)
+		return "a policy covers, or makes read-only";
 	if (mount->kind == DSEC_MOUNT_KIND_PROC && !spec_is(mount->target, "/proc"))
 		return "procfs belongs at /proc";
 	if (mount->kind == DSEC_MOUNT_KIND_TMPFS && !(mount->present & DSEC_MOUNT_HAS_SIZE_BYTES &&
 						      mount->present & DSEC_MOUNT_HAS_INODES_MAX))
 		return "a tmpfs has a limit on bytes and on inodes";
+	return NULL;
+}
+
+const char *spec_check_covers(struct dsec_list mounts)
+{
+	struct dsec_bytes item;
+
+	while (dsec_list_next(&mounts, &item)) {
+		struct dsec_msg_mount mount;
+		const char *problem;
+
+		dsec_message_decode(&dsec_msg_mount, item, &mount);
+		problem = check_mount(&mount);
+		if (problem)
+			return problem;
+		if (!(mount.flags & DSEC_MOUNT_POLICY))
+			return "only what was made for a policy is made again";
+	}
 	return NULL;
 }
 

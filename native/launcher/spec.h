@@ -41,6 +41,9 @@ bool spec_is_address(uint32_t address);
 bool spec_is(struct dsec_bytes bytes, const char *text);
 bool spec_starts_with(struct dsec_bytes bytes, const char *text);
 
+/* What is wrong with mounts for a policy, or NULL. */
+const char *spec_check_covers(struct dsec_list mounts);
+
 /* Part of spec_check(): what is wrong with the parts of procfs that a sandbox sees, or NULL. */
 const char *spec_check_proc(const struct dsec_msg_spawn *spec);
 

@@ -34,7 +34,7 @@ import {
   shortText,
   statePath,
 } from './launcher-fields.ts';
-import { Spawn } from './launcher-spawn.ts';
+import { Mount, Spawn } from './launcher-spawn.ts';
 import {
   bool,
   bytes,
@@ -156,6 +156,16 @@ const LayersListed = message('layers-listed', {
  */
 const Router = message('router', { gateway: u32(1) });
 
+/**
+ * Replaces all that was mounted for the policy of a running object by what is given: `mask` and `readonly`
+ * alone, with the bit `policy`. Nothing inside may run meanwhile. After an error some of both may be there:
+ * it is to be repeated.
+ */
+const Remount = message('remount', {
+  ...objectKey,
+  mounts: listOf(3, Mount, { itemsMax: 64, bytesMax: 60 * KIB }),
+});
+
 /** Changes limits, or freezes, by writing files of one of the object's own cgroups. */
 const CgroupWrite = message('cgroup-write', {
   ...objectKey,
@@ -176,6 +186,8 @@ export const LAUNCHER_FRAMES = defineFrameProtocol('launcher', {
   list: control(0x15, 'client', 'stream', List),
   listed: control(0x16, 'server', 'stream', Listed),
   exited: control(0x17, 'server', 'connection', Exited),
+
+  remount: control(0x18, 'client', 'stream', Remount),
 
   'layer-mount': control(0x20, 'client', 'stream', LayerMount),
   'layer-unmount': control(0x21, 'client', 'stream', LayerUnmount),

@@ -48,7 +48,14 @@ export const NAMESPACE_BITS = {
 } as const;
 
 /** Bits of a mount's `flags`. */
-export const MOUNT_BITS = { readonly: 1, nosuid: 2, nodev: 4, noexec: 8 } as const;
+export const MOUNT_BITS = {
+  readonly: 1,
+  nosuid: 2,
+  nodev: 4,
+  noexec: 8,
+  /** Of a `mask` or `readonly`: made for a policy, and so for `remount` to remove. */
+  policy: 16,
+} as const;
 
 /**
  * Parts of /proc that the launcher wants covered where the kernel has them, unless procfs shows processes
@@ -135,12 +142,12 @@ const MOUNT_KINDS = [
  * which would hide it). The files lie below the state root, are read-only inside, and must be readable by
  * others.
  */
-const Mount = message('mount', {
+export const Mount = message('mount', {
   kind: choice(1, MOUNT_KINDS),
   /** Inside the new root; made as a directory where missing. */
   target: path(2, { bytesMin: 1, bytesMax: PATH_BYTES_MAX }),
   source: optional(statePath(3)),
-  flags: u32(4, { maximum: 15 }),
+  flags: u32(4, { maximum: 31 }),
   sizeBytes: optional(u64(5)),
   inodesMax: optional(u64(6)),
   mode: optional(u16(7, { maximum: 0o7777 })),
