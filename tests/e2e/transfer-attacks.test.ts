@@ -168,7 +168,12 @@ async function startCut(socketPath: string, bytesMax: number): Promise<Cut> {
     const far = connect(socketPath);
     for (const socket of [near, far]) {
       sockets.add(socket);
-      socket.on('error', () => {}).on('close', () => (near.destroy(), far.destroy()));
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          near.destroy();
+          far.destroy();
+        });
     }
     near.pipe(far);
     far.on('data', (bytes) => {
