@@ -147,11 +147,17 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
   };
 }
 
+/**
+ * Who calls is asked for every request, and no request waits for the disk for it: a secret is told when its
+ * record is on the disk, and a revocation that is not there yet counts already.
+ */
+const AT_ONCE = { allowUnflushed: true } as const;
+
 /** By the id that its first secret gave a key, or by that of a later one: one read more. */
 async function entryOf(keys: KeyStore, id: string): Promise<KeyEntry | undefined> {
-  const entry = await keys.get(keyOf(id));
+  const entry = await keys.get(keyOf(id), AT_ONCE);
   const found = entry === undefined ? undefined : decodeEntry(entry.value);
-  return typeof found === 'string' ? keys.get(keyOf(found)) : entry;
+  return typeof found === 'string' ? keys.get(keyOf(found), AT_ONCE) : entry;
 }
 
 type Finder = ReturnType<typeof createFinder>;
@@ -209,7 +215,7 @@ async function areValid(
   makers: readonly string[] = [],
   clock: Clock,
 ): Promise<boolean> {
-  const entries = await Promise.all(makers.map((id) => keys.get(keyOf(id))));
+  const entries = await Promise.all(makers.map((id) => keys.get(keyOf(id), AT_ONCE)));
   const nowMs = clock.wallMs();
   return entries.every((entry) => entry !== undefined && holds(decodeRecord(entry.value), nowMs));
 }
