@@ -24,6 +24,8 @@ export interface SandboxOptions {
   readonly ttl?: Ttl | undefined;
   /** Who may share the memory of its layers' files. */
   readonly isolation?: 'job' | 'project' | 'node' | undefined;
+  /** For graders alone: see the guide to grading. */
+  readonly grading?: boolean | undefined;
   /** Protections without which it must not start. */
   readonly requireProtections?: readonly string[] | undefined;
   /** Start even where the node lacks a protection, and say so. */
@@ -57,5 +59,6 @@ export function sandboxSpecOf(options: SandboxOptions): Present<SandboxSpec> {
     network: network && [...network],
     requireProtections: requireProtections && [...requireProtections],
     allowDegraded: options.allowDegraded,
+    grading: options.grading,
   });
 }

@@ -4,6 +4,7 @@ export type {
   Event,
   Exec,
   FileEntry,
+  GradeReport,
   Health,
   Job,
   JobResult,
@@ -40,6 +41,7 @@ export type {
 } from './exec-options.ts';
 export { ExecResult } from './exec-result.ts';
 export { Files, type ProgressOptions, type RangeOptions, type WriteOptions } from './files.ts';
+export type { GradeCommandOptions, GradeOptions } from './grade.ts';
 export { Jobs } from './jobs.ts';
 export { type KeyOptions, type KeyRotateOptions, Keys, type NewKey, type Scope } from './keys.ts';
 export {

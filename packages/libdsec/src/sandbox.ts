@@ -1,4 +1,10 @@
-import { type NetworkRule, ROUTES, type Sandbox as SandboxInfo, type Ttl } from '@dsec/protocol';
+import {
+  type GradeReport,
+  type NetworkRule,
+  ROUTES,
+  type Sandbox as SandboxInfo,
+  type Ttl,
+} from '@dsec/protocol';
 import { SECOND_MS } from '@dsec/std';
 import { bytesOf } from './byte-input.ts';
 import { Command, startCommand } from './command.ts';
@@ -13,6 +19,7 @@ import {
 } from './exec-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
+import { type GradeOptions, gradeSandbox } from './grade.ts';
 import { itemsOf, type ListOptions, present } from './pages.ts';
 import { startWait } from './patience.ts';
 import { runCommand } from './run-command.ts';
@@ -125,6 +132,14 @@ export class Sandbox {
     const { stdin = false, ...rest } = options;
     const spec = { ...execSpecOf(command, rest), ...(stdin ? { stdin } : {}) };
     return startCommand(this.#server, this.id, spec, options.signal);
+  }
+
+  /**
+   * Grades what it has under the solution paths, in a new sandbox of its environment that it never sees.
+   * Needs a key with the scope `grading`. Throws `grade-invalid` where the run is no score.
+   */
+  grade(options: GradeOptions): Promise<GradeReport> {
+    return gradeSandbox(this.#server, this.id, options);
   }
 
   /** Its commands in the order of their start. */

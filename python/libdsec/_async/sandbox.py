@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +15,7 @@ from libdsec import routes_gen as routes
 from libdsec._async.command import WAIT_S, AsyncCommand, run_command, start_command
 from libdsec._async.connection import AsyncConnection
 from libdsec._async.files import AsyncFiles
+from libdsec._async.grade import grade_sandbox
 from libdsec._async.session import AsyncSession, open_session
 from libdsec._async.transport import AsyncTransport
 from libdsec._core import async_io
@@ -26,9 +27,11 @@ from libdsec._core.route import Route
 from libdsec._core.spec import (
     CommandLine,
     CreateOptions,
+    GradeOptions,
     SandboxState,
     as_model,
     exec_spec,
+    grade_request,
     milliseconds,
     spec_fields,
 )
@@ -233,48 +236,14 @@ class AsyncSandbox:
     async def grade(
         self,
         *,
-        solution_paths: Sequence[str],
-        commands: Sequence[models.GradeCommand | Mapping[str, Any]],
-        test_paths: Sequence[str] | None = None,
-        layers: Sequence[str] | None = None,
-        limits: models.SandboxLimits | Mapping[str, Any] | None = None,
-        entries_max: int | None = None,
-        bytes_max: int | None = None,
-        full_state: bool | None = None,
-        timeout: float | None = None,
         on_stage: Callable[[str], None] | None = None,
+        **options: Unpack[GradeOptions],
     ) -> models.GradeReport:
         """Grades what it has under the solution paths, in a new sandbox of its environment.
 
-        `commands`: programs of the grader, each with the tests that it has to report (`expect`).
-        `test_paths`: below the solution paths, never taken. `layers`: of the kinds `tools` and `grading`, at
-        `/.dsec/<name>`. `full_state`: take also what acts on tests; the result is not trusted. `timeout`:
-        seconds for all of it, 900 where absent. Needs a key with the scope `grading`. Raises
-        `GradeInvalidError` where the run is no score.
+        Needs a key with the scope `grading`. Raises `GradeInvalidError` where the run is no score.
         """
-        fields = {
-            "solution_paths": list(solution_paths),
-            "commands": [as_model(models.GradeCommand, command) for command in commands],
-            "test_paths": test_paths,
-            "layers": layers,
-            "limits": None if limits is None else as_model(models.SandboxLimits, limits),
-            "entries_max": entries_max,
-            "bytes_max": bytes_max,
-            "full_state": full_state,
-            "timeout_ms": None if timeout is None else milliseconds(timeout),
-        }
-        given = {name: value for name, value in fields.items() if value is not None}
-        body = as_model(models.GradeRequest, given)
-        request = build_request(routes.GRADE_SANDBOX, self._params, body=body)
-        async with self._transport.open(request, Deadline(None), stall=GRADE_STALL_S) as response:
-            async for event in self._transport.lines(response, models.GradeEvent):
-                if event.error is not None:
-                    raise error_of_body(event.error.model_dump(by_alias=True))
-                if event.report is not None:
-                    return event.report
-                if on_stage is not None:
-                    on_stage(event.stage)
-        raise UnavailableError("grading ended without a result")
+        return await grade_sandbox(self._transport, self._params, grade_request(options), on_stage)
 
     def commands(
         self, *, limit: int | None = None, page_size: int | None = None

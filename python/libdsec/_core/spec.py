@@ -73,6 +73,26 @@ class CreateOptions(BatchOptions, total=False):
     wait_for: Literal["allocated", "ready"] | None
 
 
+class GradeOptions(TypedDict, total=False):
+    """`solution_paths` and `commands` are needed.
+
+    `commands`: programs of the grader, each with the tests that it has to report (`expect`). `test_paths`:
+    below the solution paths, never taken. `layers`: of the kinds `tools` and `grading`, at `/.dsec/<name>`.
+    `full_state`: take also what acts on tests; the result is not trusted. `timeout`: seconds for all of it,
+    900 where absent.
+    """
+
+    solution_paths: Sequence[str]
+    commands: Sequence[models.GradeCommand | Mapping[str, Any]]
+    test_paths: Sequence[str] | None
+    layers: Sequence[str] | None
+    limits: models.SandboxLimits | Mapping[str, Any] | None
+    entries_max: int | None
+    bytes_max: int | None
+    full_state: bool | None
+    timeout: float | None
+
+
 CALL_OPTIONS = ("idempotency_key", "timeout")
 
 
@@ -87,6 +107,17 @@ def spec_fields(environment: str | None, options: Mapping[str, Any]) -> dict[str
     if fields.get("network") is not None:
         fields["network"] = [as_model(models.NetworkRule, rule) for rule in fields["network"]]
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def grade_request(options: GradeOptions) -> models.GradeRequest:
+    fields = {name: value for name, value in options.items() if value is not None}
+    if "timeout" in fields:
+        fields["timeout_ms"] = milliseconds(options["timeout"] or 0)
+        del fields["timeout"]
+    fields["commands"] = [as_model(models.GradeCommand, each) for each in options["commands"]]
+    if "limits" in fields:
+        fields["limits"] = as_model(models.SandboxLimits, options["limits"] or {})
+    return as_model(models.GradeRequest, fields)
 
 
 def as_model(kind: type[M], value: M | Mapping[str, Any]) -> M:

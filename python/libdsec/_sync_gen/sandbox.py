@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Callable, Mapping, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,7 @@ from libdsec import routes_gen as routes
 from libdsec._sync_gen.command import WAIT_S, Command, run_command, start_command
 from libdsec._sync_gen.connection import Connection
 from libdsec._sync_gen.files import Files
+from libdsec._sync_gen.grade import grade_sandbox
 from libdsec._sync_gen.session import Session, open_session
 from libdsec._sync_gen.transport import Transport
 from libdsec._core import sync_io
@@ -28,9 +29,11 @@ from libdsec._core.route import Route
 from libdsec._core.spec import (
     CommandLine,
     CreateOptions,
+    GradeOptions,
     SandboxState,
     as_model,
     exec_spec,
+    grade_request,
     milliseconds,
     spec_fields,
 )
@@ -235,48 +238,14 @@ class Sandbox:
     def grade(
         self,
         *,
-        solution_paths: Sequence[str],
-        commands: Sequence[models.GradeCommand | Mapping[str, Any]],
-        test_paths: Sequence[str] | None = None,
-        layers: Sequence[str] | None = None,
-        limits: models.SandboxLimits | Mapping[str, Any] | None = None,
-        entries_max: int | None = None,
-        bytes_max: int | None = None,
-        full_state: bool | None = None,
-        timeout: float | None = None,
         on_stage: Callable[[str], None] | None = None,
+        **options: Unpack[GradeOptions],
     ) -> models.GradeReport:
         """Grades what it has under the solution paths, in a new sandbox of its environment.
 
-        `commands`: programs of the grader, each with the tests that it has to report (`expect`).
-        `test_paths`: below the solution paths, never taken. `layers`: of the kinds `tools` and `grading`, at
-        `/.dsec/<name>`. `full_state`: take also what acts on tests; the result is not trusted. `timeout`:
-        seconds for all of it, 900 where absent. Needs a key with the scope `grading`. Raises
-        `GradeInvalidError` where the run is no score.
+        Needs a key with the scope `grading`. Raises `GradeInvalidError` where the run is no score.
         """
-        fields = {
-            "solution_paths": list(solution_paths),
-            "commands": [as_model(models.GradeCommand, command) for command in commands],
-            "test_paths": test_paths,
-            "layers": layers,
-            "limits": None if limits is None else as_model(models.SandboxLimits, limits),
-            "entries_max": entries_max,
-            "bytes_max": bytes_max,
-            "full_state": full_state,
-            "timeout_ms": None if timeout is None else milliseconds(timeout),
-        }
-        given = {name: value for name, value in fields.items() if value is not None}
-        body = as_model(models.GradeRequest, given)
-        request = build_request(routes.GRADE_SANDBOX, self._params, body=body)
-        with self._transport.open(request, Deadline(None), stall=GRADE_STALL_S) as response:
-            for event in self._transport.lines(response, models.GradeEvent):
-                if event.error is not None:
-                    raise error_of_body(event.error.model_dump(by_alias=True))
-                if event.report is not None:
-                    return event.report
-                if on_stage is not None:
-                    on_stage(event.stage)
-        raise UnavailableError("grading ended without a result")
+        return grade_sandbox(self._transport, self._params, grade_request(options), on_stage)
 
     def commands(
         self, *, limit: int | None = None, page_size: int | None = None

@@ -152,6 +152,18 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
     load: () => import('../commands/cp.ts'),
   },
   {
+    name: 'grade',
+    summary: 'grade what a sandbox has under its solution paths, in a new one',
+    details:
+      'The task is JSON: solutionPaths, testPaths, layers of kind grading or tools, and commands with the ' +
+      'tests that each has to report. A run that does not report them is grade-invalid (exit code 29); ' +
+      'any other result, failed tests among them, is exit code 0. Needs a key with the scope grading.',
+    arguments: [SANDBOX, { syntax: '<task>', about: 'a file, or - for standard input' }],
+    options: [URL],
+    examples: ['grade sb-local-local-abcdefghijklmnop task.json'],
+    load: () => import('../commands/grade.ts'),
+  },
+  {
     name: 'stop',
     summary: 'stop sandboxes and remove what they held',
     arguments: [{ syntax: '[sandbox...]', about: 'their ids' }],
