@@ -212,6 +212,10 @@ class ExecExit(BaseModel):
     core_dumped: bool
     timed_out: bool
     oom_killed: bool
+    ended_by_policy: bool | None = Field(
+        default=None,
+        description="It was ended by a switch to another stage, which took away what it could have had open.",
+    )
     trusted: bool = Field(
         description="False in a session, where the sandbox itself reports the status.",
     )
@@ -270,6 +274,22 @@ class FileMove(BaseModel):
         description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
     )
     replace: bool | None = None
+
+
+class FileRule(BaseModel):
+    """
+    All that can be done there. `hide` stands alone: nothing, there and below, whatever other rules say, and where it can be, as if nothing were there.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    path: str = Field(
+        description="An absolute path; * and ? stand for bytes of a name, ** for any number of names. Holds for what it names and for all below.",
+    )
+    access: list[Literal["read", "write", "exec", "hide"]]
 
 
 class GradeCommand(BaseModel):
@@ -345,6 +365,25 @@ class JobPage(BaseModel):
     )
     jobs: list[Job]
     cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
+
+
+class KeyLimits(BaseModel):
+    """
+    For an agent in a sandbox: the key makes sandboxes of its own and reaches those alone.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    sandboxes_max: int = Field(description="At a time.")
+    cpu_millicores: int | None = Field(
+        default=None, description="Of each sandbox."
+    )
+    memory_bytes: int | None = Field(
+        default=None, description="Of each sandbox."
+    )
 
 
 class KeyRotate(BaseModel):
@@ -680,6 +719,7 @@ class SessionEndEvent(BaseModel):
     )
     type: Literal["session-end"]
     session: str = Field(description="Id of a session.")
+    ended_by_policy: bool | None = None
 
 
 class SessionPage(BaseModel):
@@ -798,6 +838,19 @@ class SolutionTaken(BaseModel):
     bytes: int
 
 
+class StageSwitch(BaseModel):
+    """
+    The stage whose rules hold from now on.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    stage: Literal["build", "solve", "grade"]
+
+
 class StdinAccepted(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -805,6 +858,36 @@ class StdinAccepted(BaseModel):
         populate_by_name=True,
     )
     offset: int = Field(description="Taken so far.")
+
+
+class SyscallCondition(BaseModel):
+    """
+    Of the low 32 bits of an argument, which is all that the kernel looks at for an `int`.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    argument: int
+    equals: int
+    mask: int | None = Field(default=None, description="Bits that are looked at; absent: all.")
+
+
+class SyscallDenial(BaseModel):
+    """
+    A system call that is refused, with EPERM if nothing else is said. With `when`: if all of it holds.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    call: str
+    when: list[SyscallCondition] | None = None
+    error: Literal["EPERM", "EACCES", "EINVAL", "ENOSYS"] | None = None
 
 
 class TamperEvent(BaseModel):
@@ -1317,11 +1400,15 @@ class Key(BaseModel):
     principal: str = Field(
         description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
-    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "grading", "keys", "node"]]
+    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "grading", "policies:loosen", "keys", "node"]]
     created_at_ms: int
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     last_used_at_ms: int | None = None
+    limits: KeyLimits | None = None
+    sandbox: str | None = Field(
+        default=None, description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
 
 
 class KeyCreate(BaseModel):
@@ -1333,7 +1420,7 @@ class KeyCreate(BaseModel):
     name: str = Field(
         description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
     )
-    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "grading", "keys", "node"]]
+    scopes: list[Literal["sandboxes:read", "sandboxes:write", "exec", "files:read", "files:write", "ports", "layers:read", "layers:write", "grading", "policies:loosen", "keys", "node"]]
     lifetime_ms: int | None = None
     principal: str | None = Field(
         default=None,
@@ -1342,6 +1429,10 @@ class KeyCreate(BaseModel):
     project: str | None = Field(
         default=None,
         description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    limits: KeyLimits | None = None
+    sandbox: str | None = Field(
+        default=None, description="Id of a sandbox: sb-<shard>-<edge>-<random>."
     )
 
 
@@ -1468,53 +1559,6 @@ class Protection(BaseModel):
     detail: str | None = None
 
 
-class SandboxCreate(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        extra="ignore",
-        populate_by_name=True,
-    )
-    backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
-    environment: str | None = Field(
-        default=None,
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    layers: list[str] | None = None
-    limits: SandboxLimits | None = None
-    network: list[NetworkRule] | None = None
-    env: dict[str, str] | None = Field(
-        default=None,
-        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
-    )
-    user: str | None = Field(
-        default=None,
-        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
-    )
-    cwd: str | None = Field(
-        default=None, description="An absolute path inside the sandbox, as /workspace."
-    )
-    labels: dict[str, str] | None = Field(
-        default=None,
-        description="Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.",
-    )
-    job: str | None = Field(
-        default=None,
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    ttl: Ttl | None = None
-    isolation: Literal["job", "project", "node"] | None = None
-    grading: bool | None = Field(
-        default=None,
-        description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
-    )
-    require_protections: list[str] | None = None
-    allow_degraded: bool | None = Field(
-        default=None,
-        description="Start even where the node lacks a protection, and say so.",
-    )
-    wait_for: Literal["allocated", "ready"] | None = None
-
-
 class SandboxNetwork(BaseModel):
     """
     Of a sandbox that was created with rules: its address on the node, and the rules in force.
@@ -1532,56 +1576,6 @@ class SandboxNetwork(BaseModel):
     rules: list[NetworkRule]
 
 
-class SandboxSpec(BaseModel):
-    """
-    Either a named `environment` or the `layers` themselves. What is absent gets its default once.
-    """
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        extra="ignore",
-        populate_by_name=True,
-    )
-    backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
-    environment: str | None = Field(
-        default=None,
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    layers: list[str] | None = None
-    limits: SandboxLimits | None = None
-    network: list[NetworkRule] | None = None
-    env: dict[str, str] | None = Field(
-        default=None,
-        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
-    )
-    user: str | None = Field(
-        default=None,
-        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
-    )
-    cwd: str | None = Field(
-        default=None, description="An absolute path inside the sandbox, as /workspace."
-    )
-    labels: dict[str, str] | None = Field(
-        default=None,
-        description="Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.",
-    )
-    job: str | None = Field(
-        default=None,
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    ttl: Ttl | None = None
-    isolation: Literal["job", "project", "node"] | None = None
-    grading: bool | None = Field(
-        default=None,
-        description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
-    )
-    require_protections: list[str] | None = None
-    allow_degraded: bool | None = Field(
-        default=None,
-        description="Start even where the node lacks a protection, and say so.",
-    )
-
-
 class SignalRequest(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -1590,6 +1584,20 @@ class SignalRequest(BaseModel):
     )
     signal: int
     scope: Literal["leader", "tree"] | None = None
+
+
+class SocketRule(BaseModel):
+    """
+    Sockets that may be made; without `types`, all types that the platform has.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    family: Literal["unix", "inet", "inet6", "netlink"]
+    types: list[Literal["stream", "dgram", "raw", "seqpacket"]] | None = None
 
 
 class AttachAttached(BaseModel):
@@ -1684,69 +1692,9 @@ class GradeReport(BaseModel):
     duration_ms: int
 
 
-class Sandbox(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        extra="ignore",
-        populate_by_name=True,
-    )
-    id: str = Field(description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
-    state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
-    end_reason: (
-        Literal[
-            "stopped",
-            "ttl",
-            "oom",
-            "disk",
-            "killed",
-            "agent",
-            "edge-restart",
-            "backend-failed",
-            "host-lost",
-            "protocol",
-        ]
-        | None
-    ) = None
-    error: ErrorBody | None = None
-    revision: int = Field(description="Grows with every change of this record.")
-    edge: str = Field(description="Id of an edge.")
-    project: str = Field(
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    principal: str = Field(
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    spec: SandboxSpec
-    layers: list[SandboxLayer]
-    created_at_ms: int
-    ended_at_ms: int | None = None
-    expires_at_ms: int | None = Field(
-        default=None,
-        description="By its lifetime or idle time, whichever is first.",
-    )
-    timings: SandboxTimings
-    protections: list[Protection]
-    upper_driver: str | None = Field(
-        default=None,
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    network: SandboxNetwork | None = None
-    usage: SandboxUsage | None = None
-
-
-class SandboxBatchCreate(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        extra="ignore",
-        populate_by_name=True,
-    )
-    count: int
-    spec: SandboxSpec
-
-
-class SandboxBatchItem(BaseModel):
+class PolicyStage(BaseModel):
     """
-    A line of the answer to a batch: a sandbox that is ready, or why there is none.
+    Laid over the rest while the stage lasts.
     """
 
     model_config = ConfigDict(
@@ -1754,19 +1702,30 @@ class SandboxBatchItem(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    index: int
-    sandbox: Sandbox | None = None
-    error: ErrorBody | None = None
+    files: list[FileRule] | None = None
+    sockets: list[SocketRule] | None = None
+    network: list[NetworkRule] | None = None
+    capabilities: list[Literal["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service", "setfcap"]] | None = (
+        None
+    )
+    syscalls: list[SyscallDenial] | None = None
+    devices: list[Literal["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"]] | None = (
+        None
+    )
+    require: list[Literal["files", "sockets", "network", "capabilities", "syscalls", "devices", "mounts", "landlock", "apparmor", "seccomp", "device-rules", "agent"]] | None = (
+        None
+    )
 
 
-class SandboxPage(BaseModel):
+class PolicyStages(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    sandboxes: list[Sandbox]
-    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
+    build: PolicyStage | None = None
+    solve: PolicyStage | None = None
+    grade: PolicyStage | None = None
 
 
 class AuditRecord(BaseModel):
@@ -1815,6 +1774,145 @@ class GradeEvent(BaseModel):
     error: ErrorBody | None = None
 
 
+class Policy(BaseModel):
+    """
+    What a sandbox may do. `files`, `syscalls` and `require` of an overlay add to what lies below; its other lists replace theirs.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    version: Literal[1]
+    description: str | None = None
+    extends: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    files: list[FileRule] | None = None
+    sockets: list[SocketRule] | None = None
+    network: list[NetworkRule] | None = None
+    capabilities: list[Literal["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service", "setfcap"]] | None = (
+        None
+    )
+    syscalls: list[SyscallDenial] | None = None
+    devices: list[Literal["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"]] | None = (
+        None
+    )
+    require: list[Literal["files", "sockets", "network", "capabilities", "syscalls", "devices", "mounts", "landlock", "apparmor", "seccomp", "device-rules", "agent"]] | None = (
+        None
+    )
+    stages: PolicyStages | None = None
+
+
+class SandboxCreate(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
+    environment: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    layers: list[str] | None = None
+    limits: SandboxLimits | None = None
+    network: list[NetworkRule] | None = None
+    policy: str | Policy | None = Field(
+        default=None,
+        description="Name of a profile (open, default, locked, or one of the operator), or the document itself.",
+    )
+    stage: Literal["build", "solve", "grade"] | None = None
+    env: dict[str, str] | None = Field(
+        default=None,
+        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
+    )
+    user: str | None = Field(
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
+    )
+    cwd: str | None = Field(
+        default=None, description="An absolute path inside the sandbox, as /workspace."
+    )
+    labels: dict[str, str] | None = Field(
+        default=None,
+        description="Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.",
+    )
+    job: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    ttl: Ttl | None = None
+    isolation: Literal["job", "project", "node"] | None = None
+    grading: bool | None = Field(
+        default=None,
+        description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
+    )
+    require_protections: list[str] | None = None
+    allow_degraded: bool | None = Field(
+        default=None,
+        description="Start even where the node lacks a protection, and say so.",
+    )
+    wait_for: Literal["allocated", "ready"] | None = None
+
+
+class SandboxSpec(BaseModel):
+    """
+    Either a named `environment` or the `layers` themselves. What is absent gets its default once.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    backend: Literal["fncall", "container", "microvm", "fullvm"] | None = None
+    environment: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    layers: list[str] | None = None
+    limits: SandboxLimits | None = None
+    network: list[NetworkRule] | None = None
+    policy: str | Policy | None = Field(
+        default=None,
+        description="Name of a profile (open, default, locked, or one of the operator), or the document itself.",
+    )
+    stage: Literal["build", "solve", "grade"] | None = None
+    env: dict[str, str] | None = Field(
+        default=None,
+        description="Names of variables have letters, digits and underscores, as PATH; first no digit.",
+    )
+    user: str | None = Field(
+        default=None,
+        description="Name or number of a user inside the sandbox, or user:group, as root or 1000:1000.",
+    )
+    cwd: str | None = Field(
+        default=None, description="An absolute path inside the sandbox, as /workspace."
+    )
+    labels: dict[str, str] | None = Field(
+        default=None,
+        description="Names of labels have a-z, 0-9, dot, underscore and hyphen, as team; first a-z or 0-9.",
+    )
+    job: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    ttl: Ttl | None = None
+    isolation: Literal["job", "project", "node"] | None = None
+    grading: bool | None = Field(
+        default=None,
+        description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
+    )
+    require_protections: list[str] | None = None
+    allow_degraded: bool | None = Field(
+        default=None,
+        description="Start even where the node lacks a protection, and say so.",
+    )
+
+
 class AuditPage(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -1822,4 +1920,90 @@ class AuditPage(BaseModel):
         populate_by_name=True,
     )
     records: list[AuditRecord]
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
+
+
+class Sandbox(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    id: str = Field(description="Id of a sandbox: sb-<shard>-<edge>-<random>.")
+    state: Literal["creating", "running", "pausing", "paused", "resuming", "snapshotting", "stopping", "stopped", "failed"]
+    end_reason: (
+        Literal[
+            "stopped",
+            "ttl",
+            "oom",
+            "disk",
+            "killed",
+            "agent",
+            "edge-restart",
+            "backend-failed",
+            "host-lost",
+            "protocol",
+        ]
+        | None
+    ) = None
+    error: ErrorBody | None = None
+    revision: int = Field(description="Grows with every change of this record.")
+    edge: str = Field(description="Id of an edge.")
+    project: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    principal: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    spec: SandboxSpec
+    layers: list[SandboxLayer]
+    created_at_ms: int
+    ended_at_ms: int | None = None
+    expires_at_ms: int | None = Field(
+        default=None,
+        description="By its lifetime or idle time, whichever is first.",
+    )
+    timings: SandboxTimings
+    protections: list[Protection]
+    stage: Literal["build", "solve", "grade"] | None = None
+    upper_driver: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    network: SandboxNetwork | None = None
+    usage: SandboxUsage | None = None
+
+
+class SandboxBatchCreate(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    count: int
+    spec: SandboxSpec
+
+
+class SandboxBatchItem(BaseModel):
+    """
+    A line of the answer to a batch: a sandbox that is ready, or why there is none.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    index: int
+    sandbox: Sandbox | None = None
+    error: ErrorBody | None = None
+
+
+class SandboxPage(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    sandboxes: list[Sandbox]
     cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")

@@ -77,6 +77,8 @@ export interface Fleet {
     project: string,
     options?: { readonly at?: number; readonly scopes?: readonly OperationClass[] },
   ): Promise<Caller>;
+  /** With a key that is there already. */
+  callerWith(secret: string, at?: number): Caller;
   close(): Promise<void>;
 }
 
@@ -116,17 +118,21 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
     ),
   );
   const clients: { close(): Promise<void> }[] = [];
+  const connect = (address: ListenAddress, secret: string): Caller => {
+    const port = 'port' in address ? address.port : 0;
+    const caller = callerWith(`http://127.0.0.1:${port}`, secret);
+    clients.push(caller.client);
+    return caller;
+  };
   return {
     ...{ edges, apiservers, store },
     async callerOf(project, { at = 0, scopes = OPERATION_CLASSES } = {}) {
       const { iam, address } = apiservers[at] as Apiserver;
       const owner = { project: project as ProjectId, principal: 'someone' as PrincipalId };
       const { secret } = await iam.create({ name: 'test', ...owner, scopes });
-      const port = 'port' in address ? address.port : 0;
-      const caller = callerWith(`http://127.0.0.1:${port}`, secret);
-      clients.push(caller.client);
-      return caller;
+      return connect(address, secret);
     },
+    callerWith: (secret, at = 0) => connect((apiservers[at] as Apiserver).address, secret),
     async close() {
       for (const client of clients) await client.close();
       for (const apiserver of apiservers) await apiserver.close(100);

@@ -11,6 +11,8 @@ import {
   type TlsFiles,
 } from '@dsec/transport';
 import { createWatcher, type Watcher } from '@dsec/watcher';
+import { type Children, createChildren } from './agents/children.ts';
+import { createSandboxLife, type SandboxLife } from './agents/sandbox-life.ts';
 import { type ApiserverLog, logRequest } from './apiserver-log.ts';
 import { type ApiserverMetrics, createApiserverMetrics } from './apiserver-metrics.ts';
 import { createBatch } from './create/batch.ts';
@@ -84,6 +86,8 @@ interface Core {
   readonly watcher: Watcher;
   readonly events: Events;
   readonly metrics: ApiserverMetrics;
+  readonly life: SandboxLife;
+  readonly children: Children;
 }
 
 /** Resolves when it serves. Rejects when it cannot listen. */
@@ -96,7 +100,8 @@ export async function startApiserver(options: ApiserverOptions): Promise<Apiserv
     watcher.close();
     await fleet.close();
   };
-  const authorize = createKeyAuthorizer(iam, createRateLimits(clock, options.rateLimit));
+  const limits = createRateLimits(clock, options.rateLimit);
+  const authorize = createKeyAuthorizer({ iam, limits, life: core.life, children: core.children });
   try {
     const server = await createHttpServer({
       ...{ listen, routes: API_ROUTES, isForwarded },
@@ -149,12 +154,15 @@ function openCore(options: ApiserverOptions): Core {
     () => watcher,
     () => events.followers,
   );
-  return { iam: openIam({ store, clock, random }), fleet, placer, watcher, events, metrics };
+  const life = createSandboxLife(() => watcher, clock);
+  const children = createChildren(store.keys, life.hasEnded);
+  const iam = openIam({ store, clock, random });
+  return { iam, fleet, placer, watcher, events, metrics, life, children };
 }
 
 function handlersOf(options: ApiserverOptions, core: Core) {
   const { store, layers, version, clock, random, platformProject } = options;
-  const { iam, fleet, placer, watcher, events, metrics } = core;
+  const { iam, fleet, placer, watcher, events, metrics, children } = core;
   const { keys } = store;
   const checkLayer =
     layers === undefined ? undefined : (selector: string) => resolveRef(layers, selector);
@@ -162,14 +170,14 @@ function handlersOf(options: ApiserverOptions, core: Core) {
   const layersOf = async (project: string, name: string) =>
     (await environments.get(project, name)).layers;
   const quota = createKeyQuota(clock);
-  const parts = { fleet, placer, keys, quota, clock, random, layersOf };
+  const parts = { fleet, placer, keys, quota, clock, random, layersOf, children };
   const docs = buildDocsPage(version);
   const create = createCreate(parts);
   return {
-    ...createSandboxHandlers({ create, batch: createBatch(parts), fleet }),
+    ...createSandboxHandlers({ create, batch: createBatch(parts), fleet, children }),
     ...createGradeHandlers(createGrade({ fleet, create, clock })),
     ...createJobHandlers(createJobs(fleet, watcher)),
-    ...createKeyHandlers({ iam, keys, quota, clock, random, platformProject }),
+    ...createKeyHandlers({ iam, fleet, keys, quota, clock, random, platformProject }),
     ...createEnvironmentHandlers(environments),
     ...(layers === undefined ? createMissingLayerHandlers() : createLayerHandlers(layers)),
     ...createPlatformHandlers({

@@ -9,11 +9,17 @@ const identity: Identity = {
   ...{ keyId: 'k', project: 'p' as ProjectId, principal: 'u' as PrincipalId, scopes: ['exec'] },
 };
 const unlimited = { take: () => undefined };
-const facts = (route: Route) => ({ route, headers: { authorization: 'x' } }) as RequestFacts;
+const parts = {
+  limits: unlimited,
+  life: { requireLive: () => undefined },
+  children: { list: async () => ['sb-s1-e1-aaaaaaaaaaaaaaaa'] },
+};
+const facts = (route: Route) =>
+  ({ route, headers: { authorization: 'x' }, params: {} }) as unknown as RequestFacts;
 
 test('lets in whose scopes hold the class of the operation', async () => {
   const authenticate = vi.fn(async () => identity);
-  const authorize = createKeyAuthorizer({ authenticate }, unlimited);
+  const authorize = createKeyAuthorizer({ ...parts, iam: { authenticate } });
   expect(await authorize(facts(ROUTES.startExec))).toEqual({ identity });
   expect(authenticate).toHaveBeenCalledWith('x');
   await expect(authorize(facts(ROUTES.createSandbox))).rejects.toMatchObject({
@@ -23,14 +29,17 @@ test('lets in whose scopes hold the class of the operation', async () => {
 
 test('open operations need no key, and read none', async () => {
   const authenticate = vi.fn(async () => identity);
-  const authorize = createKeyAuthorizer({ authenticate }, unlimited);
+  const authorize = createKeyAuthorizer({ ...parts, iam: { authenticate } });
   expect(await authorize(facts(ROUTES.getHealth))).toEqual({ identity: undefined });
   expect(authenticate).not.toHaveBeenCalled();
 });
 
 test('counts a request once, however often it is looked at, and not those of nobody', async () => {
   const take = vi.fn();
-  const authorize = createKeyAuthorizer({ authenticate: async () => identity }, { take });
+  const authorize = createKeyAuthorizer({
+    ...parts,
+    ...{ iam: { authenticate: async () => identity }, limits: { take } },
+  });
   const asked = facts(ROUTES.startExec);
   await authorize(asked);
   await authorize({ ...asked });

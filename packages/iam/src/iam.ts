@@ -3,7 +3,7 @@
  * project, so that a project's keys are listed without reading those of others.
  */
 import { timingSafeEqual } from 'node:crypto';
-import type { Key, OperationClass } from '@dsec/protocol';
+import type { Key, KeyLimits, OperationClass } from '@dsec/protocol';
 import {
   type Clock,
   DAY_MS,
@@ -38,6 +38,8 @@ export interface CreateKeyRequest {
   readonly principal: PrincipalId;
   readonly scopes: readonly OperationClass[];
   readonly lifetimeMs?: number | undefined;
+  readonly limits?: KeyLimits | undefined;
+  readonly sandbox?: string | undefined;
   /** Whose key makes it. Absent: that of a server, which nothing takes away but its own revocation. */
   readonly maker?: Pick<Identity, 'keyId' | 'makers'> | undefined;
   /** Of `newSecret`; a caller that must be able to repeat itself chooses it first. */
@@ -98,22 +100,27 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
       const record = SECRET.test(secret) ? validRecord(entry, hash, clock.wallMs()) : undefined;
       if (entry === undefined || record === undefined) throw refusal();
       const { id, project, principal, scopes, expiresAtMs, makers } = record;
+      const { limits, sandbox, createdAtMs } = record;
       if (!(await areValid(keys, makers, clock))) throw refusal();
       uses.note(entry, record);
       return {
         ...{ keyId: id, scopes },
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
         ...(makers === undefined ? {} : { makers }),
+        ...(limits === undefined ? {} : { limits }),
+        ...(sandbox === undefined ? {} : { sandbox, createdAtMs }),
         ...{ project: project as ProjectId, principal: principal as PrincipalId },
       };
     },
-    async create({ lifetimeMs, secret = newSecret(random), maker, ...request }) {
+    async create({ lifetimeMs, secret = newSecret(random), maker, limits, sandbox, ...request }) {
       const hash = hashOfSecret(secret);
       const createdAtMs = clock.wallMs();
       const record: KeyRecord = {
         ...{ format: 1, id: keyIdOfHash(hash), hash, createdAtMs },
         ...{ ...request, scopes: [...request.scopes] },
         ...(maker === undefined ? {} : { makers: makersOf(maker) }),
+        ...(limits === undefined ? {} : { limits }),
+        ...(sandbox === undefined ? {} : { sandbox }),
         ...(lifetimeMs === undefined ? {} : { expiresAtMs: createdAtMs + lifetimeMs }),
       };
       const ttl = lifetimeMs === undefined ? {} : { ttlMs: lifetimeMs + KEPT_MS };

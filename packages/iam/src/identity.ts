@@ -1,4 +1,4 @@
-import type { OperationClass } from '@dsec/protocol';
+import type { KeyLimits, OperationClass } from '@dsec/protocol';
 import type { PrincipalId, ProjectId } from '@dsec/std';
 
 /** What a key says of itself. */
@@ -15,4 +15,10 @@ export interface Identity extends KeyStamp {
   readonly expiresAtMs?: number | undefined;
   /** The keys that its key comes of, the nearest first. Absent: nobody made it. */
   readonly makers?: readonly string[] | undefined;
+  /** Of a key for an agent in a sandbox. */
+  readonly limits?: KeyLimits | undefined;
+  /** The one with whose end the key ends. */
+  readonly sandbox?: string | undefined;
+  /** Present with `sandbox`. */
+  readonly createdAtMs?: number | undefined;
 }

@@ -1,5 +1,12 @@
 /** A key as it is stored, and as the API shows it. */
-import { isValid, type Key, names, OPERATION_CLASSES, OperationClass } from '@dsec/protocol';
+import {
+  isValid,
+  type Key,
+  KeyLimits,
+  names,
+  OPERATION_CLASSES,
+  OperationClass,
+} from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
 import Type, { type Static } from 'typebox';
 
@@ -33,6 +40,9 @@ export const KeyRecord = names.record('KeyRecord', {
   /** The key that made this one, the one that made that, and so on. A key holds while all of them do. */
   makers: Type.Optional(names.listOfMax(names.keyId, MAKERS_MAX)),
   lastUsedAtMs: Type.Optional(names.instantMs()),
+  limits: Type.Optional(KeyLimits),
+  /** The key holds while it lives. Who lets the key in looks after it. */
+  sandbox: Type.Optional(names.sandboxId),
 });
 export type KeyRecord = Static<typeof KeyRecord>;
 

@@ -1,4 +1,11 @@
-import { type BodyOf, type Key, type KeyCreated, ROUTES, type RouteOf } from '@dsec/protocol';
+import {
+  type BodyOf,
+  type Key,
+  type KeyCreated,
+  type KeyLimits,
+  ROUTES,
+  type RouteOf,
+} from '@dsec/protocol';
 import { SecretLostError } from './errors.ts';
 import { itemsOf, type ListOptions, present } from './pages.ts';
 import type { CallSettings, Server } from './server.ts';
@@ -9,6 +16,12 @@ export interface KeyOptions extends CallSettings {
   readonly lifetimeMs?: number | undefined;
   readonly principal?: string | undefined;
   readonly project?: string | undefined;
+  /**
+   * With `sandbox`, a key for the agent in it: it makes sandboxes of its own within these limits, reaches
+   * nothing else, and ends with that sandbox.
+   */
+  readonly limits?: KeyLimits | undefined;
+  readonly sandbox?: string | undefined;
 }
 
 export interface KeyRotateOptions extends CallSettings {
@@ -35,8 +48,9 @@ export class Keys {
 
   /** Makes a key. Its `secret` is told this once; `SecretLostError` where that answer got lost. */
   async create(name: string, scopes: readonly Scope[], options: KeyOptions = {}): Promise<NewKey> {
-    const { lifetimeMs, principal, project } = options;
-    const body = present({ name, scopes: [...scopes], lifetimeMs, principal, project });
+    const { lifetimeMs, principal, project, limits, sandbox } = options;
+    const own = { principal, project, limits, sandbox };
+    const body = present({ name, scopes: [...scopes], lifetimeMs, ...own });
     return withSecret(await this.#server.call(ROUTES.createKey, { body }, options), 'made');
   }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from libdsec import models_gen as models
 from libdsec import routes_gen as routes
@@ -27,14 +27,18 @@ class AsyncKeys:
         lifetime_ms: int | None = None,
         principal: str | None = None,
         project: str | None = None,
+        limits: models.KeyLimits | Mapping[str, object] | None = None,
+        sandbox: str | None = None,
     ) -> models.KeyCreated:
         """Creates a key. Its `secret` is told this once; `SecretLostError` where that answer got lost.
 
         `scopes`: what it allows, such as `sandboxes:read`, `exec`. `lifetime_ms`: without
-        end, where absent.
+        end, where absent. `limits` with `sandbox`, the id of one: a key for the agent in it, which makes
+        sandboxes of its own within the limits, reaches nothing else, and ends with that sandbox.
         """
         fields = {"name": name, "scopes": [*scopes], "lifetime_ms": lifetime_ms}
-        body = as_model(models.KeyCreate, {**fields, "principal": principal, "project": project})
+        own = {"principal": principal, "project": project, "limits": limits, "sandbox": sandbox}
+        body = as_model(models.KeyCreate, {**fields, **own})
         request = build_request(routes.CREATE_KEY, body=body)
         return with_secret(await self._transport.call(models.KeyCreated, request), "made")
 

@@ -20,6 +20,8 @@ export const CreateRecord = names.record('CreateRecord', {
   edge: names.edgeId,
   /** What the environment meant when the request came first. */
   layers: Type.Optional(names.listOfMax(LayerSelectorText, 64, 1)),
+  /** How long it may be there at most, for a key with limits. */
+  lifetimeMs: Type.Optional(names.durationMs()),
 });
 export type CreateRecord = Static<typeof CreateRecord>;
 

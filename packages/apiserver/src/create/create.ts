@@ -1,6 +1,7 @@
 /** From a request to a sandbox on an edge, exactly once for one key. */
 import type { Sandbox, SandboxCreate } from '@dsec/protocol';
 import { asDsecError, type DsecError, type EdgeId, newSandboxId } from '@dsec/std';
+import { confineSpec, lifetimeOf } from '../agents/confinement.ts';
 import { crashPoint } from '../crash-point.ts';
 import { CreateRecord, createRecords, type Recorded, type Records } from './create-record.ts';
 import {
@@ -38,6 +39,9 @@ export function createCreate(parts: CreateParts): CreateSandbox {
   const records = createRecords(parts.keys, CreateRecord);
   return async (body, context) => {
     checkSource(body);
+    // What is refused leaves no record.
+    lifetimeOf(context.identity, body, parts.clock);
+    confineSpec(body, context.identity);
     const { identity, idempotencyKey: key, bodyDigest: digest } = context;
     const name = key === undefined ? undefined : records.nameOf(identity, 'createSandbox', key);
     const request = { body, context, name };
@@ -89,7 +93,8 @@ async function begin(
 ): Promise<Plan> {
   const layers = await settleLayers(parts, body, context.identity);
   const place = await placeOf(parts, body, new Set(), context.signal);
-  const value = { format: 1 as const, digest: context.bodyDigest, ...place, ...layers };
+  const ttl = lifetimeOf(context.identity, body, parts.clock);
+  const value = { format: 1 as const, digest: context.bodyDigest, ...place, ...layers, ...ttl };
   if (name === undefined) return { value, revision: 0, isNew: true };
   parts.quota.take(context.identity.project);
   crashPoint('create.before-record');

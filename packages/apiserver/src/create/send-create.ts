@@ -11,6 +11,8 @@ import {
   SECOND_MS,
 } from '@dsec/std';
 import type { KeyStore } from '@dsec/store';
+import type { Children } from '../agents/children.ts';
+import { confineSpec } from '../agents/confinement.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { KeyQuota } from './key-quota.ts';
 import type { Placer } from './placer.ts';
@@ -23,6 +25,7 @@ export interface CreateParts {
   readonly clock: Clock;
   readonly random: Random;
   /** The layers of a named environment; `not-found`. */
+  readonly children: Pick<Children, 'add'>;
   readonly layersOf: (project: string, environment: string) => Promise<readonly string[]>;
 }
 
@@ -42,6 +45,8 @@ export interface Place {
   readonly edge: string;
   /** What its environment means. */
   readonly layers?: readonly string[] | undefined;
+  /** Of a key with limits. */
+  readonly lifetimeMs?: number | undefined;
 }
 
 /** How long an edge that cannot be reached is tried while there are others. */
@@ -73,14 +78,16 @@ export async function settleLayers(
  * given up early, because nothing can be there.
  */
 export async function sendCreate(
-  { fleet, placer, clock }: CreateParts,
-  { edge, sandbox, layers }: Place,
+  { fleet, placer, clock, children }: CreateParts,
+  { edge, sandbox, layers, lifetimeMs }: Place,
   body: SandboxCreate,
   { identity: holder, requestId, traceparent, signal }: CreateContext,
   isFirst: boolean,
 ): Promise<Sandbox> {
   const link = fleet.link(edge as EdgeId);
-  const settled = layers === undefined ? body : { ...body, layers: [...layers] };
+  if (holder.limits !== undefined) await children.add(holder, sandbox);
+  const own = confineSpec(body, holder, lifetimeMs);
+  const settled = layers === undefined ? own : { ...own, layers: [...layers] };
   const input = { body: settled, newSandbox: sandbox };
   const options = { holder, idempotencyKey: sandbox, requestId, traceparent, signal };
   const ask = (more: { onlyUnsent?: true; patienceMs?: number }) =>

@@ -1,9 +1,11 @@
 import { type Iam, type Identity, keyIdOf, newSecret } from '@dsec/iam';
-import { type BodyOf, type KeyCreated, names, type RouteOf } from '@dsec/protocol';
+import { type BodyOf, type KeyCreated, names, ROUTES, type RouteOf } from '@dsec/protocol';
 import {
   asDsecError,
   type Clock,
+  DAY_MS,
   DsecError,
+  isEndState,
   type PrincipalId,
   type ProjectId,
   type Random,
@@ -11,8 +13,10 @@ import {
 import type { KeyStore } from '@dsec/store';
 import { sha256Of } from '@dsec/transport';
 import Type from 'typebox';
+import { CONFINED_SCOPES } from '../agents/confinement.ts';
 import { createRecords } from '../create/create-record.ts';
 import type { KeyQuota } from '../create/key-quota.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { formatCursor, LIMIT_DEFAULT, parseCursor } from '../paging.ts';
 import type { ApiHandlers } from './handlers.ts';
 import { identityOf } from './key-authorizer.ts';
@@ -20,6 +24,7 @@ import { createKeyRotation } from './key-rotation.ts';
 
 export interface KeyHandlersOptions {
   readonly iam: Iam;
+  readonly fleet: Pick<Fleet, 'linkOf'>;
   readonly keys: KeyStore;
   readonly quota: KeyQuota;
   readonly clock: Clock;
@@ -54,6 +59,9 @@ export function createKeyHandlers(
     async createKey({ body }, call) {
       const identity = identityOf(call.principal);
       const request = settleKey(body, identity, options);
+      if (body.sandbox !== undefined) {
+        await requireSandbox(options.fleet, body.sandbox, identity, call.signal);
+      }
       const digest = call.bodyDigest ?? sha256Of('');
       if (call.idempotencyKey !== undefined) {
         return createOnce(request, identity, call.idempotencyKey, digest);
@@ -74,14 +82,20 @@ export function createKeyHandlers(
   };
 }
 
+type KeyBody = BodyOf<RouteOf<'createKey'>>;
 type KeyRequest = Parameters<Iam['create']>[0];
 
 /** A key gives nothing that its maker has not, and lives no longer. */
 function settleKey(
-  { name, scopes, lifetimeMs, principal, project }: BodyOf<RouteOf<'createKey'>>,
+  body: KeyBody,
   identity: Identity,
-  { platformProject, clock }: Pick<KeyHandlersOptions, 'platformProject' | 'clock'>,
+  {
+    platformProject,
+    clock,
+    random,
+  }: Pick<KeyHandlersOptions, 'platformProject' | 'clock' | 'random'>,
 ): KeyRequest {
+  const { name, scopes, lifetimeMs, principal, project, limits, sandbox } = body;
   const missing = scopes.find((scope) => !identity.scopes.includes(scope));
   if (missing !== undefined) {
     throw new DsecError('permission-denied', `this key cannot give ${missing}, which it has not`, {
@@ -94,12 +108,55 @@ function settleKey(
       details: { field: 'project' },
     });
   }
-  return {
-    ...{ name, scopes: [...new Set(scopes)], project: wanted },
+  const common = {
+    ...{ name, scopes: [...new Set(scopes)], project: wanted, maker: identity },
     lifetimeMs: settleLifetime(lifetimeMs, identity, clock),
-    principal: (principal ?? identity.principal) as PrincipalId,
-    maker: identity,
   };
+  if (limits === undefined && sandbox === undefined) {
+    return { ...common, principal: (principal ?? identity.principal) as PrincipalId };
+  }
+  checkConfined(body);
+  const ownMs = Math.min(common.lifetimeMs ?? AGENT_KEY_MS, AGENT_KEY_MS_MAX);
+  return { ...common, limits, sandbox, lifetimeMs: ownMs, principal: newPrincipal(random) };
+}
+
+const AGENT_KEY_MS = DAY_MS;
+const AGENT_KEY_MS_MAX = 7 * DAY_MS;
+
+/** Its idempotency keys have nothing to do with those of others. */
+function newPrincipal(random: Random): PrincipalId {
+  return `agent-${Buffer.from(random.bytes(8)).toString('hex')}` as PrincipalId;
+}
+
+function checkConfined({ scopes, principal, project, limits, sandbox }: KeyBody): void {
+  const fault = (field: string, why: string) =>
+    new DsecError('invalid-argument', why, { details: { field } });
+  if (limits === undefined || sandbox === undefined) {
+    throw fault(
+      'limits',
+      'the key of an agent has both: its limits, and the sandbox that it ends with',
+    );
+  }
+  const other = scopes.find((scope) => !CONFINED_SCOPES.includes(scope));
+  if (other !== undefined) throw fault('scopes', `a key with limits has no scope ${other}`);
+  if (principal !== undefined || project !== undefined) {
+    throw fault('principal', 'a key with limits is of its maker and of a principal of its own');
+  }
+}
+
+/** `not-found` for one that is not the caller's, `state-conflict` for one that has ended. */
+async function requireSandbox(
+  fleet: Pick<Fleet, 'linkOf'>,
+  sandboxId: string,
+  holder: Identity,
+  signal: AbortSignal,
+): Promise<void> {
+  const input = { params: { sandboxId }, query: {} };
+  const { state } = await fleet
+    .linkOf(sandboxId)
+    .call(ROUTES.getSandbox, input, { holder, signal });
+  if (!isEndState(state)) return;
+  throw new DsecError('state-conflict', 'the sandbox has ended, and with it every key of its own');
 }
 
 /** That of its maker, unless a shorter one is asked for. */

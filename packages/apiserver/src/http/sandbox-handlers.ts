@@ -1,5 +1,7 @@
 import { DsecError } from '@dsec/std';
 import { type Call, sha256Of } from '@dsec/transport';
+import type { Children } from '../agents/children.ts';
+import { listOwn } from '../agents/list-own.ts';
 import type { CreateBatch } from '../create/batch.ts';
 import type { CreateSandbox } from '../create/create.ts';
 import type { CreateContext } from '../create/send-create.ts';
@@ -12,6 +14,7 @@ export interface SandboxHandlersOptions {
   readonly create: CreateSandbox;
   readonly batch: CreateBatch;
   readonly fleet: Fleet;
+  readonly children: Pick<Children, 'list'>;
 }
 
 type SandboxOperation =
@@ -27,12 +30,16 @@ export function createSandboxHandlers({
   create,
   batch,
   fleet,
+  children,
 }: SandboxHandlersOptions): Pick<ApiHandlers, SandboxOperation> {
   return {
     createSandbox: ({ body }, call) => create(body, contextOf(call)),
     createSandboxes: ({ body }, call) => batch(body, contextOf(call)),
-    listSandboxes: ({ query }, call) =>
-      listSandboxes(fleet, query, identityOf(call.principal), call.signal),
+    listSandboxes: ({ query }, call) => {
+      const identity = identityOf(call.principal);
+      const list = identity.limits === undefined ? listSandboxes : listOwn(children);
+      return list(fleet, query, identity, call.signal);
+    },
     listSnapshots: refuseSnapshots,
     getSnapshot: refuseSnapshots,
     removeSnapshot: refuseSnapshots,

@@ -4,16 +4,37 @@ import {
   cursor,
   durationMs,
   instantMs,
+  integer,
   keyId,
   listOfMax,
   name,
   principalId,
   projectId,
   record,
+  sandboxId,
 } from '../names.ts';
 import { OPERATION_CLASSES, OperationClass } from '../ticket.ts';
 
 const scopes = listOfMax(OperationClass, OPERATION_CLASSES.length, 1);
+
+/** Sandboxes of a key with limits, at a time. */
+export const KEY_SANDBOXES_MAX = 1000;
+
+export const KeyLimits = record(
+  'KeyLimits',
+  {
+    sandboxesMax: integer(1, KEY_SANDBOXES_MAX, 'At a time.'),
+    cpuMillicores: Type.Optional(integer(1, 1_024_000, 'Of each sandbox.')),
+    memoryBytes: Type.Optional(integer(1, 2 ** 50, 'Of each sandbox.')),
+  },
+  'For an agent in a sandbox: the key makes sandboxes of its own and reaches those alone.',
+);
+export type KeyLimits = Static<typeof KeyLimits>;
+
+const confinement = {
+  limits: Type.Optional(KeyLimits),
+  sandbox: Type.Optional(sandboxId),
+};
 
 export const KeyCreate = record('KeyCreate', {
   name,
@@ -21,6 +42,8 @@ export const KeyCreate = record('KeyCreate', {
   lifetimeMs: Type.Optional(durationMs()),
   principal: Type.Optional(principalId),
   project: Type.Optional(projectId),
+  /** With `limits`: `sandbox` is the one that has the key, and with whose end the key ends. */
+  ...confinement,
 });
 
 export const KeyRotate = record('KeyRotate', {
@@ -44,6 +67,7 @@ export const Key = record(
     expiresAtMs: Type.Optional(instantMs()),
     revokedAtMs: Type.Optional(instantMs()),
     lastUsedAtMs: Type.Optional(instantMs()),
+    ...confinement,
   },
   'An API key without its secret, which is stored hashed.',
 );
