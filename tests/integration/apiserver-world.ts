@@ -90,6 +90,8 @@ export interface FleetOptions {
   readonly layers?: LayerStore;
   readonly store?: Store;
   readonly limits?: Partial<HttpServerLimits>;
+  /** Of each key. */
+  readonly rateLimit?: { readonly perSecond: number; readonly burst: number };
   /** Its edges take no tickets for two seconds, as edges do that have just started. */
   readonly justStarted?: boolean;
 }
@@ -97,7 +99,7 @@ export interface FleetOptions {
 const quiet = { debug() {}, info() {}, warn() {}, error() {} } as never;
 
 export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
-  const { store = createMemoryStore(), layers, limits } = options;
+  const { store = createMemoryStore(), layers, limits, rateLimit } = options;
   const root = mkdtempSync(join(tmpdir(), 'dsec-fleet-'));
   const keys = generateKeyPairSync('ed25519');
   const edges = await Promise.all(
@@ -114,6 +116,7 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
         ticketKey: { id: TICKET_KEY, privateKey: keys.privateKey },
         ...{ platformProject: PLATFORM, version: '0.1.0', recheckMs: 200 },
         ...(limits === undefined ? {} : { limits }),
+        rateLimit,
       }),
     ),
   );

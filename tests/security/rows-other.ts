@@ -30,10 +30,6 @@ export const OTHER_ROWS: readonly Row[] = [
     waitsFor: GRADING,
   },
   {
-    ...{ id: 71, name: 'audit-flood', expected: "another's event arrives; loss is counted" },
-    waitsFor: 'policies and their events (step D)',
-  },
-  {
     ...{ id: 79, name: 'dns-types', expected: 'only addresses of allowed names' },
     waitsFor: NETWORK,
   },

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectPoolShared, POOLS } from './pools.ts';
 import { AGENT_ROWS } from './rows-agent.ts';
+import { API_ROWS } from './rows-api.ts';
 import { CRASH_ROWS } from './rows-crash.ts';
 import { ESCAPE_ROWS } from './rows-escape.ts';
 import { FILE_ROWS } from './rows-files.ts';
@@ -18,12 +19,15 @@ const isRoot = process.getuid?.() === 0;
 
 const ROWS = [
   ...[...AGENT_ROWS, ...FILE_ROWS, ...ESCAPE_ROWS],
-  ...[...NEIGHBOUR_ROWS, ...CRASH_ROWS, ...OTHER_ROWS],
+  ...[...NEIGHBOUR_ROWS, ...CRASH_ROWS, ...API_ROWS, ...OTHER_ROWS],
 ];
 /** Those about an agent, escapes, files and neighbours that a container has to stand. */
 const REQUIRED = [
   ...[2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 21, 24, 25, 26, 29, 31, 32, 44, 47, 48, 49, 51, 52, 54],
-  ...[55, 56, 57, 58, 63, 65, 66, 67, 68, 70, 72, 74, 76, 77, 93, 99, 100],
+  ...[
+    55, 56, 57, 58, 63, 65, 66, 67, 68, 70, 71, 72, 74, 76, 77, 86, 87, 88, 89, 91, 92, 93, 99, 100,
+  ],
+  ...[110, 111, 112, 113],
 ];
 
 it('has each row that a container has to stand, once', () => {
