@@ -16,7 +16,13 @@ import {
   startEdgeServer,
 } from '@dsec/edge';
 import { createLayerStore, resolveEnvironment } from '@dsec/layers';
-import { type Exec, type ExecSpec, ROUTES, type SandboxLimits } from '@dsec/protocol';
+import {
+  type Exec,
+  type ExecSpec,
+  type NetworkRule,
+  ROUTES,
+  type SandboxLimits,
+} from '@dsec/protocol';
 import {
   type Digest,
   DsecError,
@@ -55,6 +61,7 @@ const PROGRAMS = [
   'mknod',
   'mount',
   'umount',
+  ...['bash', 'getent'],
 ];
 
 export const LIMITS = {
@@ -88,7 +95,7 @@ export interface SecurityWorld {
   /** Of the edge's routes, with a ticket for each request. */
   readonly client: TicketedClient;
   readonly node: BackendWorld;
-  make(limits?: SandboxLimits): Promise<Box>;
+  make(limits?: SandboxLimits, network?: readonly NetworkRule[]): Promise<Box>;
   /** Lets go of the edge and opens another on the same state root; something may happen between. */
   reopen(between?: () => Promise<void>): Promise<void>;
   /** Stops all sandboxes, and says what is left of them. */
@@ -118,12 +125,13 @@ function fillBase(root: string): void {
 }
 
 export async function openSecurityWorld(
-  changes: Partial<EdgeOptions> = {},
+  given: Partial<EdgeOptions> | ((stateRoot: string) => Partial<EdgeOptions>) = {},
 ): Promise<SecurityWorld> {
   execFileSync('make', ['-C', NATIVE, '-s', 'all', 'build/hostile_probe'], { stdio: 'inherit' });
   const shared = await openSharedStore({ programs: PROGRAMS, fill: fillBase });
   const node = await openBackendWorld(shared);
   await node.backend.close();
+  const changes = typeof given === 'function' ? given(node.stateRoot) : given;
   let served = await serve(await openTestEdge(node, changes), node);
   const closeEdge = async () => {
     await served.close();
@@ -137,8 +145,11 @@ export async function openSecurityWorld(
     get client() {
       return served.client;
     },
-    async make(limits = {}) {
-      const request = { layers: ['base/small:1.0.0'], limits: { ...LIMITS, ...limits } };
+    async make(limits = {}, network = []) {
+      const request = {
+        ...{ layers: ['base/small:1.0.0'], limits: { ...LIMITS, ...limits } },
+        network: [...network],
+      };
       const entry = await served.edge.lifecycle.create(request, context());
       return boxOf(() => served, node, entry);
     },

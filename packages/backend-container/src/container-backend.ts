@@ -102,7 +102,7 @@ export async function openContainerBackend(options: ContainerBackendOptions): Pr
   });
   const context: BackendContext = {
     ...{ stateRoot, node, link, layers, views, clock, lives, listeners },
-    router: createRouter(stateRoot, link),
+    router: createRouter(stateRoot, link, node.cgroups.unified),
     slots: new Map(),
   };
   return backendOf(context);

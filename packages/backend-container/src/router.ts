@@ -1,5 +1,10 @@
 import { join } from 'node:path';
-import type { BackendNetworkReport, PlannedNetwork, RouterNamespace } from '@dsec/backend';
+import type {
+  BackendNetworkReport,
+  PlannedNetwork,
+  RouterNamespace,
+  SandboxKey,
+} from '@dsec/backend';
 import type { SpawnFields } from '@dsec/protocol';
 import { asDsecError, DsecError } from '@dsec/std';
 import type { LauncherLink } from './launcher-link.ts';
@@ -14,7 +19,8 @@ export interface Router {
 /** Below the state root. */
 const NAMESPACE_PIN = 'run/router.net';
 
-export function createRouter(stateRoot: string, link: LauncherLink): Router {
+/** `cgroup` is the edge's own directory in version 2. */
+export function createRouter(stateRoot: string, link: LauncherLink, cgroup: string): Router {
   let unavailable: DsecError | undefined;
   return {
     async open(gateway, signal) {
@@ -27,7 +33,8 @@ export function createRouter(stateRoot: string, link: LauncherLink): Router {
         throw error;
       }
       unavailable = undefined;
-      return { namespacePath: join(stateRoot, NAMESPACE_PIN) };
+      const of = ({ id, generation }: SandboxKey) => join(cgroup, `${id}-${generation}`);
+      return { namespacePath: join(stateRoot, NAMESPACE_PIN), cgroups: { parent: cgroup, of } };
     },
     report: () => (unavailable === undefined ? {} : { unavailable }),
   };

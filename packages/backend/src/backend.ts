@@ -122,6 +122,13 @@ export interface RouterNamespace {
    * edge. It has no route to anywhere but the sandboxes.
    */
   readonly namespacePath: string;
+  /** Directories of cgroup v2, in which nothing but sandboxes runs. Absent: the backend has none. */
+  readonly cgroups?: {
+    /** Of all sandboxes of the edge. */
+    readonly parent: string;
+    /** Of one of them, right below it. */
+    of(key: SandboxKey): string;
+  };
 }
 
 /** What a restarted edge says that it has. */

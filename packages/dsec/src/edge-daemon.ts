@@ -18,6 +18,7 @@ import { makeStateDirectory } from './config.ts';
 import { backendOpener } from './edge-backend.ts';
 import { type EdgeConfig, readTicketKeys } from './edge-config.ts';
 import { openEnvironments } from './edge-environments.ts';
+import { networkOpener } from './edge-network.ts';
 import { makeProbeLayer } from './probe-layer.ts';
 
 export interface EdgeDaemon {
@@ -42,11 +43,13 @@ export async function startEdgeDaemon(
   makeStateDirectory(join(paths.root, 'run'));
   const log = createEdgeLog(edgeId, config.logLevel);
   const probe = createHostProbe([paths.root]);
+  const openNetwork = await networkOpener(config, (message) => log.warn(message));
   const edge = await openEdge(
     {
       ...{ stateRoot: paths.root, edgeId, shardId, platformProject, version, probe, log },
       ...{ clock: systemClock, random: systemRandom },
       openBackend: backendOpener(config),
+      openNetwork,
       environments: cacheEnvironments(openEnvironments(paths), systemClock),
       policy: defaultNodePolicy(probe()),
       times: { endedKeptMs: config.keepEndedMs },

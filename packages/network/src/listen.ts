@@ -1,3 +1,4 @@
+import { closeSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
 
 /** A socket that somebody else made, bound and (for TCP) listening; or where to make one. */
@@ -14,6 +15,11 @@ export function listenOn(server: Server, at: ListenAt): Promise<number> {
       resolve((server.address() as AddressInfo).port);
     });
   });
+}
+
+/** Closes what was given to listen on and is nobody's: a server that listens owns its descriptor. */
+export function closeGiven(at: ListenAt): void {
+  if ('fd' in at) closeSync(at.fd);
 }
 
 /** Takes no further connections; resolves when those that are open have ended. */

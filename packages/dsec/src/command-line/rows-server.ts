@@ -24,6 +24,18 @@ const EDGE_OPTIONS: readonly OptionRow[] = [
     ...{ flags: '--backend <kind>', setting: 'backend', words: ['container', 'sim'] },
     about: 'container, or sim to try things out without root',
   },
+  {
+    ...{ flags: '--services <file>', setting: 'services' },
+    about: 'JSON of what network rules may open: services, mirrors, denied names',
+  },
+  {
+    ...{ flags: '--network-pool <range>', setting: 'networkPool' },
+    about: "IPv4 range of the sandboxes' addresses",
+  },
+  {
+    ...{ flags: '--network-gateway <address>', setting: 'networkGateway' },
+    about: 'IPv4 address of the proxies, as sandboxes see it',
+  },
   { flags: '--launcher <program>', setting: 'launcher', about: 'dsec-launcher' },
   { flags: '--agent <program>', setting: 'agent', about: 'aether' },
   {

@@ -79,6 +79,19 @@ export const SETTINGS = {
     ...{ variable: 'DSEC_LOG_LEVEL', option: '--log-level', inFile: true, default: 'info' },
     about: 'debug, info, warn, error or silent',
   },
+  services: {
+    ...{ variable: 'DSEC_SERVICES', option: '--services', inFile: true },
+    about:
+      'JSON of what network rules may open: services, mirrors, denied names; see docs/guides/network.md',
+  },
+  networkPool: {
+    ...{ variable: 'DSEC_NETWORK_POOL', option: '--network-pool', inFile: true },
+    ...{ default: '100.96.0.0/12', about: "IPv4 range of the sandboxes' addresses" },
+  },
+  networkGateway: {
+    ...{ variable: 'DSEC_NETWORK_GATEWAY', option: '--network-gateway', inFile: true },
+    ...{ default: '169.254.77.1', about: 'IPv4 address of the proxies, as sandboxes see it' },
+  },
   launcher: {
     ...{ variable: 'DSEC_LAUNCHER', option: '--launcher', inFile: true },
     about: 'the program dsec-launcher: as built in native/',

@@ -34,6 +34,9 @@ function optionsOf(settings: Settings): Omit<EdgeCommandOptions, 'ticketKeys'> {
     listen: settings.edgeListen?.value,
     launcher: settings.launcher?.value,
     agent: settings.agent?.value,
+    services: settings.services?.value,
+    networkPool: settingOf(settings, 'networkPool'),
+    networkGateway: settingOf(settings, 'networkGateway'),
   };
 }
 

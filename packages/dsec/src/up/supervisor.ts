@@ -61,6 +61,7 @@ export async function startUp(options: UpOptions): Promise<Up> {
       ...['--edge-id', edgeId, '--listen', socket, '--ticket-keys', keys.publicFile],
       ...['--platform-project', PLATFORM],
       ...passed(settings, ['shardId', 'backend', 'keepEndedMs', 'logLevel', 'launcher', 'agent']),
+      ...passed(settings, ['services', 'networkPool', 'networkGateway']),
     ]);
     const { address } = await edge.ready;
     const edgeName = `${settingOf(settings, 'shardId')}/${edgeId}=${textOf(address)}`;

@@ -29,7 +29,7 @@ export async function recoverSandboxes(
   { ends, deadlines, pauses }: RecoverParts,
   signal: AbortSignal,
 ): Promise<Recovery> {
-  const { registry, table, slots, backend, admission, report } = parts;
+  const { registry, table, slots, backend, admission, network, report } = parts;
   const rows = table.readAll();
   registry.restore(rows, slots.held);
   const bootIdOf = new Map(rows.map(({ id, bootId }) => [id, bootId]));
@@ -52,6 +52,7 @@ export async function recoverSandboxes(
       settle(sandbox, recovery);
     }
   }
+  network.recovered();
   return { running, ended: rows.length - running, destroyed: truth.destroyed.length };
 
   function takeUp(sandbox: LiveSandbox, frozen: boolean): void {

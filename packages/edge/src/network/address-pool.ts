@@ -6,6 +6,7 @@ export interface AddressPool {
   /** In CIDR form. */
   readonly range: string;
   addressOf(slot: number): string;
+  slotOf(address: string): number;
 }
 
 /** The first is the network's own, the second is left free. */
@@ -21,7 +22,11 @@ export function createAddressPool(range: string, slotsMax: number): AddressPool 
       `the pool ${range} has ${size} addresses, too few for ${slotsMax} sandboxes`,
     );
   }
-  return { range, addressOf: (slot) => addressText(base + FIRST + slot) };
+  return {
+    range,
+    addressOf: (slot) => addressText(base + FIRST + slot),
+    slotOf: (address) => addressValue(address) - base - FIRST,
+  };
 }
 
 /**
@@ -59,6 +64,9 @@ function parseRange(range: string): { readonly base: number; readonly bits: numb
   }
   return { base, bits };
 }
+
+const addressValue = (text: string) =>
+  text.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0);
 
 const addressText = (value: number) =>
   [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');

@@ -20,7 +20,7 @@ type DeniedEvent = Extract<Event, { type: 'denied' }>;
 
 /** Something that was not let through. */
 export interface DeniedAccess
-  extends Pick<DeniedEvent, 'at' | 'reason' | 'target' | 'port' | 'suppressed'> {
+  extends Pick<DeniedEvent, 'at' | 'reason' | 'target' | 'port' | 'process' | 'suppressed'> {
   readonly sandbox: SandboxId;
 }
 
@@ -41,6 +41,8 @@ export interface NodeNetwork {
   update(sandbox: NetworkedSandbox): Promise<void>;
   /** Cuts everything of a sandbox. Knows every key. */
   remove(key: SandboxKey): Promise<void>;
+  /** Once, when every sandbox that lives was added: what is left of others goes. Never throws. */
+  recovered(): void;
   /** Is called for some of the denials of each sandbox, in their order; it must not throw. */
   onDenied(listener: (denied: DeniedAccess) => void): void;
   /** Denials of a sandbox that no call of a listener has told yet. */
@@ -68,6 +70,7 @@ export function withoutNetwork(reason: string): NodeNetwork {
     add: () => Promise.reject(refusal()),
     update: () => Promise.reject(refusal()),
     remove: async () => undefined,
+    recovered: () => undefined,
     onDenied: () => undefined,
     untold: () => 0,
     close: async () => undefined,

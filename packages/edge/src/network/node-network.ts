@@ -1,9 +1,10 @@
 /**
  * Names of sandboxes on a real node: the DNS and egress proxies of `@dsec/network`, which listen in the
  * router namespace and go out from the host's. Sandboxes have no other way out: their packets reach the
- * gateway's address and nothing else, since the router has no uplink.
+ * gateway's address and nothing else, since the router has no uplink; and the packet filter, where there is
+ * one, lets them reach no other port than those of the proxies.
  */
-import type { Backend, BackendReport, SandboxKey } from '@dsec/backend';
+import type { Backend, BackendReport } from '@dsec/backend';
 import {
   type CompiledNetwork,
   compileNetwork,
@@ -19,6 +20,7 @@ import { type Clock, DsecError, type SandboxId } from '@dsec/std';
 import { createAddressPool } from './address-pool.ts';
 import { checkKept } from './kept-rules.ts';
 import type { DeniedAccess, NetworkedSandbox, NodeNetwork } from './network.ts';
+import { createPacketJudge, type JudgedSandbox } from './packet-judge.ts';
 import { createProxies, type Proxies } from './proxies.ts';
 
 export interface NodeNetworkOptions {
@@ -34,30 +36,29 @@ export interface NodeNetworkOptions {
   readonly nameServers?: readonly string[] | undefined;
   /** PEM of the authorities that vouch for names outside; absent: those of Node. */
   readonly authorities?: string | undefined;
+  /** What services inject; given to verified hosts alone. */
+  readonly secretOf?: ((name: string) => string | undefined) | undefined;
+  /** The objects of the packet filter, and where it keeps what outlives the edge; absent: there is none. */
+  readonly filter?: { readonly objectsDirectory: string; readonly stateRoot: string } | undefined;
   readonly clock: Clock;
 }
 
 export const NETWORK_DEFAULTS = { pool: '100.96.0.0/12', gateway: '169.254.77.1' } as const;
 
+/** Beside those of DNS. */
+const PORTS_MAX = 14;
 /** Denials of one sandbox that are told; the others are counted in the next one. */
 const TOLD = { perSecond: 1, burst: 20 };
 
-const PROTECTIONS: readonly Protection[] = [
-  {
-    name: 'name-proxies',
-    state: 'enforced',
-    detail: 'a router without a way out; names alone, by the DNS and egress proxies of the node',
-  },
-  {
-    name: 'packet-filter',
-    state: 'absent',
-    detail: 'packets end at the router of the node; no program judges each of them',
-  },
-];
+const NAME_PROXIES: Protection = {
+  name: 'name-proxies',
+  state: 'enforced',
+  detail: 'a router without a way out; names alone, by the DNS and egress proxies of the node',
+};
 
-interface Known extends ProxiedSandbox {
-  readonly key: SandboxKey;
-  readonly address: string;
+interface Known extends ProxiedSandbox, JudgedSandbox {
+  readonly id: SandboxId;
+  readonly network: CompiledNetwork;
 }
 
 /** Throws `invalid-argument` for a pool or a gateway that is none. Nothing is started before it is needed. */
@@ -65,14 +66,24 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const { backend, operator, gateway, clock } = options;
   const pool = createAddressPool(options.pool, options.report.slotsMax);
   const ports = portsOf(operator);
+  if (ports.length > PORTS_MAX) {
+    const message = `the services of this node have ${ports.length} different ports, at most ${PORTS_MAX}`;
+    throw new DsecError('invalid-argument', message);
+  }
   const byAddress = new Map<string, Known>();
   const byId = new Map<SandboxId, Known>();
   const listeners: ((denied: DeniedAccess) => void)[] = [];
+  const tell = (denied: DeniedAccess) => {
+    for (const listener of listeners) listener(denied);
+  };
   const denials: DenialReporter = createDenialReporter({
     ...{ clock, perSandbox: TOLD },
-    onDenied(denial) {
-      for (const listener of listeners) listener(accessOf(denial));
-    },
+    onDenied: (denial) => tell(accessOf(denial)),
+  });
+  const judge = createPacketJudge({
+    ...{ objectsDirectory: undefined, stateRoot: '', ...options.filter },
+    ...{ gateway, ports, clock, poolRange: pool.range, slotsMax: options.report.slotsMax },
+    onDenied: tell,
   });
   const proxies: Proxies = createProxies({
     ...{ ...options, ports, denials, poolRange: pool.range },
@@ -83,10 +94,12 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     checkKept(rules, compiled, ports);
     return compiled;
   };
-  const know = ({ key, address, version, rules }: NetworkedSandbox) => {
-    const known = { id: key.id, key, address, network: compile(rules, version) };
+  const know = ({ key, address, version, rules }: NetworkedSandbox): Known => {
+    const slot = pool.slotOf(address);
+    const known = { id: key.id, key, address, slot, network: compile(rules, version) };
     byAddress.set(address, known);
     byId.set(key.id, known);
+    return known;
   };
   return {
     check: (rules) => void compile(rules, 1),
@@ -95,16 +108,21 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       if (backend.router === undefined) {
         throw new DsecError('unsupported', 'the backend of this node has no router');
       }
-      await proxies.ensure(await backend.router(gateway, signal));
-      know(sandbox);
-      return PROTECTIONS;
+      const router = await backend.router(gateway, signal);
+      // Before anybody is let through: what the proxies have open is the filter's to close.
+      judge.ensure(router);
+      await proxies.ensure(router);
+      judge.add(know(sandbox));
+      return [NAME_PROXIES, judge.protection()];
     },
     async update(sandbox) {
       if (byId.get(sandbox.key.id)?.key.generation !== sandbox.key.generation) {
         throw new DsecError('not-found', `${sandbox.key.id} is not on the network of the node`);
       }
-      know(sandbox);
+      const known = know(sandbox);
+      // Connections are cut while both ends can still hear of it.
       proxies.revokeStale(sandbox.key.id, sandbox.address);
+      judge.update(known);
     },
     async remove({ id, generation }) {
       const known = byId.get(id);
@@ -112,10 +130,15 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       byId.delete(id);
       byAddress.delete(known.address);
       proxies.forget(id);
+      judge.remove(known);
     },
-    untold: (id) => denials.untold(id),
+    recovered: () => judge.recovered(),
     onDenied: (listener) => void listeners.push(listener),
-    close: () => proxies.close(),
+    untold: (id) => denials.untold(id) + judge.untold(id),
+    async close() {
+      await proxies.close();
+      judge.close();
+    },
   };
 }
 

@@ -1,5 +1,4 @@
 import { closeSync, openSync, statSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
 import type { RouterNamespace } from '@dsec/backend';
 import { type ListeningSocket, openListeningSockets } from '@dsec/linux';
 import {
@@ -17,6 +16,7 @@ import {
   startEgressServer,
 } from '@dsec/network';
 import { type Clock, createCleanupStack, DsecError, type SandboxId } from '@dsec/std';
+import { addressesOfHost } from './packet-judge.ts';
 
 export interface ProxiesOptions {
   readonly operator: OperatorNetwork;
@@ -109,14 +109,19 @@ async function startBoth(
     },
   });
   const cleanup = createCleanupStack();
+  const [udp = -1, tcp = -1, ...rest] = socketsIn(namespacePath, gateway, ports);
+  /** Those that no server has taken yet: one that fails closes what it was given. */
+  let free = rest;
+  cleanup.push('descriptors', () => {
+    for (const fd of free) closeSync(fd);
+  });
   try {
-    const [udp = -1, tcp = -1, ...rest] = socketsIn(namespacePath, gateway, ports);
-    // A descriptor is its server's once that runs; nothing can fail before with one that was just made.
     const dns = await startDnsServer({ answerer, findSandbox, udp: { fd: udp }, tcp: { fd: tcp } });
     cleanup.push('dns', () => dns.close());
+    const endpoints = ports.map((port, i) => ({ listen: { fd: rest[i] ?? -1 }, port }));
+    free = [];
     const egress = await startEgressServer({
-      ...{ findSandbox, guard, denials, resolver, clock, ca },
-      endpoints: ports.map((port, i) => ({ listen: { fd: rest[i] ?? -1 }, port })),
+      ...{ findSandbox, guard, denials, resolver, clock, ca, endpoints },
     });
     return { namespace, dns, egress };
   } catch (thrown) {
@@ -140,11 +145,4 @@ function socketsIn(namespacePath: string, address: string, ports: readonly numbe
   } finally {
     closeSync(namespaceFd);
   }
-}
-
-/** No name may lead a sandbox to its own node. */
-function addressesOfHost(): string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses = []) =>
-    addresses.map(({ address, family }) => `${address}/${family === 'IPv4' ? 32 : 128}`),
-  );
 }

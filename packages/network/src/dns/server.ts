@@ -1,7 +1,7 @@
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, isIPv6, type Socket } from 'node:net';
-import { closeServer, type ListenAt, listenOn, plainAddress } from '../listen.ts';
+import { closeGiven, closeServer, type ListenAt, listenOn, plainAddress } from '../listen.ts';
 import type { FindSandbox } from '../seams.ts';
 import type { DnsAnswerer } from './answerer.ts';
 import { DNS_QUERY_BYTES_MAX } from './message.ts';
@@ -37,7 +37,10 @@ export interface DnsServer {
 /** Serves queries over UDP and TCP. Whoever is no sandbox gets no answer and no connection. */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const { answerer, udp, tcp } = options;
-  const socket = await bindUdp(udp);
+  const socket = await bindUdp(udp).catch((thrown) => {
+    closeGiven(tcp);
+    throw thrown;
+  });
   socket.on('message', async (message, peer) => {
     const reply = await answerer.answer(message, plainAddress(peer.address));
     // What cannot be sent now is asked for again by a resolver, as every lost datagram.
@@ -55,6 +58,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   });
   const tcpPort = await listenOn(server, tcp).catch((thrown) => {
     socket.close();
+    closeGiven(tcp);
     throw thrown;
   });
   return {

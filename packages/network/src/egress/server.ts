@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls';
 import { asDsecError, DsecError } from '@dsec/std';
 import type { DenialReporter } from '../denials.ts';
 import type { NameGuard } from '../dns/name-guard.ts';
-import { closeServer, type ListenAt, listenOn, plainAddress } from '../listen.ts';
+import { closeGiven, closeServer, type ListenAt, listenOn, plainAddress } from '../listen.ts';
 import type { NameRule } from '../rules/compiled.ts';
 import { findNameRule, isNarrow } from '../rules/match.ts';
 import type { DenialReason, FindSandbox } from '../seams.ts';
@@ -124,6 +124,7 @@ async function listenAll(servers: readonly Server[], endpoints: readonly EgressE
     }
   } catch (thrown) {
     for (const server of servers) server.close();
+    for (const { listen } of endpoints.slice(ports.length)) closeGiven(listen);
     throw asDsecError(thrown);
   }
   return ports;

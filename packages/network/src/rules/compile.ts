@@ -254,7 +254,9 @@ function termsOf(
   service: Service,
   { terms }: Context,
 ): Pick<NameRule, 'asOf' | 'deny' | 'index'> {
-  const { asOf, deny = [] } = terms[name] ?? {};
+  const asked = terms[name];
+  const asOf = earlier(asked?.asOf, service.asOf);
+  const deny = [...new Set([...(service.deny ?? []), ...(asked?.deny ?? [])])];
   if (asOf === undefined && deny.length === 0) return {};
   const { index } = service;
   if (index === undefined) {
@@ -266,6 +268,12 @@ function termsOf(
     ...(asOf === undefined ? {} : { asOf: instantOf(asOf, `terms.${name}.asOf`) }),
     ...(deny.length === 0 ? {} : { deny: deny.map((project) => projectOf(index, project)) }),
   };
+}
+
+/** Both hold. */
+function earlier(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Date.parse(a) <= Date.parse(b) ? a : b;
 }
 
 function instantOf(text: string, field: string): string {

@@ -36,6 +36,17 @@ export const Service = Type.Object(
     mirror: Type.Optional(ServiceMirror),
     dedicated: flag('Its addresses serve nothing else and may be reached directly.'),
     index: Type.Optional(Type.Enum([...INDEX_FORMATS], { type: 'string' })),
+    asOf: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        description: 'Releases from after this instant do not exist. Needs `index`.',
+      }),
+    ),
+    deny: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 214 }), {
+        ...{ maxItems: 256, description: 'Projects that do not exist. Needs `index`.' },
+      }),
+    ),
     terminate: flag('TLS ends at the proxy, so that each request is checked.'),
     inject: Type.Optional(
       Type.Object(
@@ -65,6 +76,26 @@ export const OperatorNetwork = Type.Object(
     denied: Type.Optional(Type.Array(nameText, { maxItems: 1024 })),
     deniedAddresses: Type.Optional(Type.Array(rangeText, { maxItems: 256 })),
     permittedAddresses: Type.Optional(Type.Array(rangeText, { maxItems: 64 })),
+    nameServers: Type.Optional(
+      Type.Array(Type.String({ minLength: 2, maxLength: 60 }), {
+        ...{ minItems: 1, maxItems: 8 },
+        description: 'Addresses, with a port where it is not 53. Absent: those of the host.',
+      }),
+    ),
+    authoritiesFile: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: 4096 },
+        description:
+          'PEM of the authorities that vouch for names outside, instead of the public ones.',
+      }),
+    ),
+    secretsFile: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: 4096 },
+        description:
+          'JSON of the secrets that services inject, by name; nobody but the owner reads it.',
+      }),
+    ),
   },
   closed('OperatorNetwork', "What an operator says about a node's network."),
 );
