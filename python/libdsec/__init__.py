@@ -36,7 +36,7 @@ from libdsec._sync_gen.sandbox import Sandbox
 from libdsec._sync_gen.session import Session
 from libdsec.errors import CommandFailed, DsecError, Timeout
 from libdsec.errors_gen import *  # noqa: F403
-from libdsec.models_gen import NetworkRule, PtySize, SandboxLimits, Ttl
+from libdsec.models_gen import KeyLimits, NetworkRule, PtySize, SandboxLimits, Ttl
 from libdsec.report import DSecClient, DSecContainerRunArgs
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "FileInfo",
     "Files",
     "Jobs",
+    "KeyLimits",
     "Keys",
     "Layers",
     "NetworkRule",

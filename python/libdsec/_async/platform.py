@@ -37,6 +37,8 @@ class AsyncKeys:
         sandboxes of its own within the limits, reaches nothing else, and ends with that sandbox.
         """
         fields = {"name": name, "scopes": [*scopes], "lifetime_ms": lifetime_ms}
+        if limits is not None:
+            limits = as_model(models.KeyLimits, limits)
         own = {"principal": principal, "project": project, "limits": limits, "sandbox": sandbox}
         body = as_model(models.KeyCreate, {**fields, **own})
         request = build_request(routes.CREATE_KEY, body=body)
