@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { ERROR_CODES } from '@dsec/std';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { compileFirst } from '../../packages/layers/test/support/compiled.ts';
-import { type Cli, cliOf, startProgram } from './cli-world.ts';
+import { type Cli, cliOf, type Ended, startProgram } from './cli-world.ts';
 import { CLI, type ServerWorld, startServerWorld } from './server-world.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -283,14 +283,19 @@ describe('environments and keys', () => {
     expect(secret).toMatch(/^dsec_/);
     const { url } = world.variables;
     const env = { DSEC_URL: String(url), DSEC_API_KEY: secret };
-    const plain = (args: string[]) => startProgram([process.execPath, CLI, ...args], { env }).ended;
-    expect((await plain(['ps'])).end).toBe(0);
-    expect((await plain(['run', ...ENVIRONMENT, '--', 'true'])).end).toBe(
-      ERROR_CODES['permission-denied'].exitCode,
-    );
+    /** Ends so; what it says otherwise is told. */
+    const ends = async (running: Promise<Ended>, exitCode: number) => {
+      const { end, stdout, stderr } = await running;
+      expect(end, `${stdout}${stderr}`).toBe(exitCode);
+    };
+    const plain = (...args: string[]) =>
+      startProgram([process.execPath, CLI, ...args], { env }).ended;
+    await ends(plain('ps'), 0);
+    const refused = plain('run', ...ENVIRONMENT, '--', 'true');
+    await ends(refused, ERROR_CODES['permission-denied'].exitCode);
     expect((await dsec.run(['key', 'ls'])).stdout).toMatch(/viewer .* valid until/);
-    expect((await dsec.run(['key', 'revoke', key.id])).end).toBe(0);
-    expect((await plain(['ps'])).end).toBe(ERROR_CODES.unauthenticated.exitCode);
+    await ends(dsec.run(['key', 'revoke', key.id]), 0);
+    await ends(plain('ps'), ERROR_CODES.unauthenticated.exitCode);
     expect((await dsec.run(['key', 'ls'])).stdout).toMatch(/viewer .* revoked/);
   });
 

@@ -41,8 +41,12 @@ export function cliOf(state: string): Cli {
     run,
     start,
     async json<T>(...args: readonly string[]) {
-      const { stdout } = await run(['--json', ...args]);
-      return JSON.parse(stdout) as T;
+      const { end, stdout, stderr } = await run(['--json', ...args]);
+      try {
+        return JSON.parse(stdout) as T;
+      } catch {
+        throw new Error(`dsec ${args.join(' ')} ended with ${end} and no document: ${stderr}`);
+      }
     },
   };
 }
