@@ -1,6 +1,7 @@
 /** The world of hostile actions, with a network: a mirror on this host, and what must stay out of reach. */
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createSocket } from 'node:dgram';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Backend, BackendReport } from '@dsec/backend';
@@ -25,6 +26,9 @@ export interface NetworkWorld {
   make(rules?: readonly NetworkRule[]): Promise<Box>;
   /** Of a server on this host, at an address that is not loopback. */
   readonly host: { readonly address: string; readonly port: number; readonly connections: number };
+  readonly mirror: { readonly requests: number; readonly open: number };
+  /** Whoever asks this name server by UDP is told this address for any name, and some text. */
+  readonly nameServer: { readonly port: number; answer: string; readonly queries: number };
   /** Events of a type so far. */
   events(type: Event['type']): Promise<Event[]>;
   /** What is left of sandboxes. */
@@ -37,6 +41,7 @@ export async function openNetworkWorld(
 ): Promise<NetworkWorld> {
   const mirror = await startMirror();
   const host = await startHostServer();
+  const nameServer = await startNameServer();
   let stateRoot = '';
   const services = {
     mirror: { names: [MIRROR], ports: [80], mirror: mirrorOf([MIRROR], [MIRROR_ADDRESS]) },
@@ -45,6 +50,7 @@ export async function openNetworkWorld(
     createNodeNetwork({
       ...{ backend, report, clock: systemClock, ...NETWORK_DEFAULTS },
       operator: { ...operator, services: { ...services, ...operator.services } },
+      nameServers: [`127.0.0.1:${nameServer.port}`],
       filter: { objectsDirectory: join(NATIVE, 'build/bpf'), stateRoot },
     });
   const world = await openSecurityWorld((root) => {
@@ -54,6 +60,8 @@ export async function openNetworkWorld(
   return {
     world,
     host,
+    mirror,
+    nameServer,
     make: (rules = MIRROR_RULES) => world.make({}, rules),
     async events(type) {
       const found: Event[] = [];
@@ -67,9 +75,10 @@ export async function openNetworkWorld(
     },
     async close() {
       const left = await world.close();
-      mirror.closeAllConnections();
-      mirror.close();
+      mirror.server.closeAllConnections();
+      mirror.server.close();
       host.server.close();
+      nameServer.socket.close();
       return left;
     },
   };
@@ -78,16 +87,59 @@ export async function openNetworkWorld(
 const mirrorOf = (names: string[], addresses: string[]) => ({ names, ports: [80], addresses });
 
 /** `/` says hello, `/slow` goes on for ever, a word at a time. */
-async function startMirror(): Promise<HttpServer> {
+async function startMirror() {
+  const sockets = new Set<Socket>();
+  let requests = 0;
   const server = createHttpServer((request, response) => {
+    requests += 1;
     if (request.url !== '/slow') return void response.end(MIRROR_TEXT);
     const timer = setInterval(() => response.write('tick\n'), 20);
     response.once('close', () => clearInterval(timer));
   });
+  server.on('connection', (socket) => {
+    sockets.add(socket.once('close', () => sockets.delete(socket)));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(80, MIRROR_ADDRESS, resolve);
   });
-  return server;
+  return {
+    server,
+    get requests() {
+      return requests;
+    },
+    get open() {
+      return sockets.size;
+    },
+  };
+}
+
+/** Answers questions of type A with one address, TXT with a word, and others with nothing. */
+async function startNameServer() {
+  const socket = createSocket('udp4');
+  const state = { answer: MIRROR_ADDRESS, queries: 0 };
+  socket.on('message', (query, { address, port }) => {
+    state.queries += 1;
+    const question = query.subarray(12, query.indexOf(0, 12) + 5);
+    const type = question.readUInt16BE(question.length - 4);
+    const data =
+      type === 1
+        ? Buffer.from(state.answer.split('.').map(Number))
+        : type === 16
+          ? Buffer.from('\x04word')
+          : undefined;
+    const head = Buffer.from(query.subarray(0, 12));
+    head.writeUInt16BE(0x8180, 2);
+    head.writeUInt16BE(data === undefined ? 0 : 1, 6);
+    head.fill(0, 8, 12);
+    const record = Buffer.from('c00c00000001000000010000', 'hex').subarray(0, 10);
+    record.writeUInt16BE(type, 2);
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(data?.length ?? 0);
+    const answer = data === undefined ? [] : [record, length, data];
+    socket.send(Buffer.concat([head, question, ...answer]), port, address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  return Object.assign(state, { socket, port: socket.address().port });
 }
 
 async function startHostServer() {

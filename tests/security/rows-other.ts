@@ -2,7 +2,6 @@
 import type { Row } from './rows.ts';
 
 const GRADING = 'grading (step E)';
-const NETWORK = 'networks of sandboxes (step D)';
 
 export const OTHER_ROWS: readonly Row[] = [
   {
@@ -28,25 +27,5 @@ export const OTHER_ROWS: readonly Row[] = [
   {
     ...{ id: 14, name: 'grade-time', expected: 'what the solver left running is absent' },
     waitsFor: GRADING,
-  },
-  {
-    ...{ id: 79, name: 'dns-types', expected: 'only addresses of allowed names' },
-    waitsFor: NETWORK,
-  },
-  {
-    ...{ id: 80, name: 'dns-rebind', expected: 'private answers never count' },
-    waitsFor: NETWORK,
-  },
-  {
-    ...{ id: 82, name: 'host-reach', expected: 'nothing but DNS and proxy' },
-    waitsFor: NETWORK,
-  },
-  {
-    ...{ id: 83, name: 'revoke-open', expected: 'dead within a second' },
-    waitsFor: NETWORK,
-  },
-  {
-    ...{ id: 85, name: 'policy-race', expected: 'the last version, and no open window' },
-    waitsFor: NETWORK,
   },
 ];

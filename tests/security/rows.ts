@@ -1,5 +1,6 @@
 /** What a row of the table of hostile actions is, and the kind of row that most are. */
 import { expect } from 'vitest';
+import type { NetworkWorld } from './network-world.ts';
 import type { Box, SecurityWorld } from './security-world.ts';
 import { type Outcomes, outcomesOf, runPlain } from './unprotected.ts';
 
@@ -14,7 +15,7 @@ interface RowName {
 export interface CheckedRow extends RowName {
   /** What of it is not checked yet, and why. */
   readonly later?: string;
-  check(world: SecurityWorld): Promise<void>;
+  check(world: SecurityWorld, network: NetworkWorld): Promise<void>;
 }
 
 /** Needs a part that does not exist yet. It counts for nothing. */

@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type NetworkWorld, openNetworkWorld } from './network-world.ts';
 import { expectPoolShared, POOLS } from './pools.ts';
 import { AGENT_ROWS } from './rows-agent.ts';
 import { API_ROWS } from './rows-api.ts';
@@ -12,20 +13,23 @@ import { CRASH_ROWS } from './rows-crash.ts';
 import { ESCAPE_ROWS } from './rows-escape.ts';
 import { FILE_ROWS } from './rows-files.ts';
 import { NEIGHBOUR_ROWS } from './rows-neighbours.ts';
+import { NETWORK_ROWS } from './rows-network.ts';
 import { OTHER_ROWS } from './rows-other.ts';
-import { openSecurityWorld, type SecurityWorld } from './security-world.ts';
+import type { SecurityWorld } from './security-world.ts';
 
 const isRoot = process.getuid?.() === 0;
 
 const ROWS = [
   ...[...AGENT_ROWS, ...FILE_ROWS, ...ESCAPE_ROWS],
   ...[...NEIGHBOUR_ROWS, ...CRASH_ROWS, ...API_ROWS, ...OTHER_ROWS],
+  ...NETWORK_ROWS,
 ];
 /** Those about an agent, escapes, files and neighbours that a container has to stand. */
 const REQUIRED = [
   ...[2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 21, 24, 25, 26, 29, 31, 32, 44, 47, 48, 49, 51, 52, 54],
   ...[
-    55, 56, 57, 58, 63, 65, 66, 67, 68, 70, 71, 72, 74, 76, 77, 86, 87, 88, 89, 91, 92, 93, 99, 100,
+    55, 56, 57, 58, 63, 65, 66, 67, 68, 70, 71, 72, 74, 76, 77, 79, 80, 82, 83, 85, 86, 87, 88, 89,
+    91, 92, 93, 99, 100,
   ],
   ...[110, 111, 112, 113],
 ];
@@ -37,14 +41,16 @@ it('has each row that a container has to stand, once', () => {
 });
 
 describe.skipIf(!isRoot)('hostile actions (needs root)', () => {
+  let network: NetworkWorld;
   let world: SecurityWorld;
 
   beforeAll(async () => {
-    world = await openSecurityWorld();
+    network = await openNetworkWorld();
+    world = network.world;
   });
 
   afterAll(async () => {
-    const left = await world?.close();
+    const left = await network?.close();
     expect(left ?? []).toEqual([]);
   });
 
@@ -52,7 +58,7 @@ describe.skipIf(!isRoot)('hostile actions (needs root)', () => {
     it(`${row.id} ${row.name}: ${row.expected}`, async (context) => {
       context.skip('waitsFor' in row, `waits for ${'waitsFor' in row ? row.waitsFor : ''}`);
       if ('shownBy' in row) expect(existsSync(row.shownBy)).toBe(true);
-      if ('check' in row) await row.check(world);
+      if ('check' in row) await row.check(world, network);
     });
   }
 

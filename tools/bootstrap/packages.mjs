@@ -56,7 +56,12 @@ export const PACKAGES = [
     command: 'ip',
     why: 'networks in namespaces, for the packet filter',
   },
-  { name: 'clang', need: 'test', command: 'clang', why: 'libFuzzer and sanitizers for native/' },
+  {
+    name: 'clang',
+    need: 'build',
+    command: 'clang',
+    why: 'compiles the packet filter for the kernel; libFuzzer and sanitizers for native/',
+  },
   { name: 'libclang-rt-dev', need: 'test', why: 'runtimes of libFuzzer, ASan and UBSan' },
   {
     name: 'qemu-system-x86',
