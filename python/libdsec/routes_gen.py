@@ -13,6 +13,12 @@ PAUSE_SANDBOX = Route("pauseSandbox", "POST", "/v1/sandboxes/{sandboxId}/pause",
 RESUME_SANDBOX = Route("resumeSandbox", "POST", "/v1/sandboxes/{sandboxId}/resume", "idempotent")
 RENEW_SANDBOX = Route("renewSandbox", "PUT", "/v1/sandboxes/{sandboxId}/ttl", "idempotent")
 UPDATE_NETWORK = Route("updateNetwork", "PUT", "/v1/sandboxes/{sandboxId}/network", "idempotent")
+SET_SANDBOX_STAGE = Route(
+    "setSandboxStage", "PUT", "/v1/sandboxes/{sandboxId}/policy/stage", "idempotent"
+)
+LOOSEN_SANDBOX_STAGE = Route(
+    "loosenSandboxStage", "PUT", "/v1/sandboxes/{sandboxId}/policy/loosened-stage", "idempotent"
+)
 ROLLBACK_SANDBOX = Route("rollbackSandbox", "POST", "/v1/sandboxes/{sandboxId}/rollback", "keyed")
 PACK_DIFF = Route("packDiff", "POST", "/v1/sandboxes/{sandboxId}/pack-diff", "keyed")
 CREATE_SNAPSHOT = Route("createSnapshot", "POST", "/v1/sandboxes/{sandboxId}/snapshots", "keyed")

@@ -18,6 +18,7 @@ import { type LauncherLink, openLauncherLink } from './launcher-link.ts';
 import { createLayerMounts, type LayerMountEffects } from './layer-mounts.ts';
 import { probeNode } from './node-facts.ts';
 import { installPlatformTools } from './platform-tools.ts';
+import { createPolicies } from './policies.ts';
 import { protectionsOf } from './protections.ts';
 import { createRouter } from './router.ts';
 import {
@@ -122,6 +123,7 @@ function backendOf(context: BackendContext): Backend {
     resume: (key, signal) => thawSandbox(context, key, signal),
     stats: async (key) => sandboxStats(context, key),
     recover: (claims, signal) => recoverSandboxes(context, claims, signal),
+    policies: createPolicies(context),
     router: (gateway, signal) => context.router.open(gateway, signal),
     onExit: (listener) => context.listeners.push(listener),
     async close() {

@@ -20,6 +20,7 @@ type RequestType =
   | 'layer-unmount'
   | 'layer-list'
   | 'router'
+  | 'remount'
   | 'cgroup-write';
 type AnswerType = 'spawned' | 'listed' | 'layers-listed' | 'done';
 
@@ -65,6 +66,8 @@ export interface LauncherClient {
   listLayers(signal?: AbortSignal): Promise<readonly MountedLayer[]>;
   /** Makes the router namespace unless it is there; the gateway's address as a number. */
   makeRouter(gateway: number, signal?: AbortSignal): Promise<void>;
+  /** Replaces what was mounted for a policy. */
+  remount(fields: FieldsOf<'remount'>, signal?: AbortSignal): Promise<void>;
   writeCgroup(fields: FieldsOf<'cgroup-write'>, signal?: AbortSignal): Promise<void>;
   close(): void;
   /** Resolves once the connection is gone, with the reason. */
@@ -146,6 +149,7 @@ function createClient(
         return { items: page.layers, more: page.more };
       }),
     makeRouter: (gateway, signal) => done('router', { gateway }, signal),
+    remount: (fields, signal) => done('remount', fields, signal),
     writeCgroup: (fields, signal) => done('cgroup-write', fields, signal),
     close: () => channel.close(),
     closed,

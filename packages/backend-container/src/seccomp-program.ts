@@ -1,3 +1,4 @@
+import type { SessionPolicy } from '@dsec/backend';
 import { assert, DsecError } from '@dsec/std';
 import {
   type Condition,
@@ -69,6 +70,47 @@ export function compileSeccomp(architecture: string = process.arch): Uint8Array 
   assert(program.length <= INSTRUCTIONS_MAX, `a filter of ${program.length} instructions`);
   return encode(program);
 }
+
+/**
+ * A filter that only denies, to be put on top of the other: the first of the denials that holds decides. It
+ * need not look at the ABI, since the other one ends whoever uses a foreign one. Calls that the architecture
+ * does not have are left out; `undefined` when none is left.
+ */
+export function compileDenials(
+  denials: SessionPolicy['denials'],
+  architecture: string = process.arch,
+): Uint8Array | undefined {
+  const column = architecture === 'x64' ? 1 : 2;
+  const numberOf = new Map(SYSCALLS.map((row) => [row[0], row[column]]));
+  const known = denials.filter(({ call }) => (numberOf.get(call) ?? -1) >= 0);
+  if (known.length === 0) return undefined;
+  const allow = instruction(BPF.RETURN, SECCOMP.ALLOW);
+  const program = [...new Set(known.map(({ call }) => call))].flatMap((call) => {
+    const clauses = known
+      .filter((denial) => denial.call === call)
+      .flatMap(({ when, errno }) => {
+        const conditions = when.map(({ argument, equals: value, mask }) => ({
+          argument,
+          value,
+          mask,
+        }));
+        return clause(conditions, [instruction(BPF.RETURN, SECCOMP.ERRNO | errno)]);
+      });
+    const body = [...clauses, allow];
+    return [
+      instruction(BPF.LOAD, DATA.number),
+      // Over a jump of any length: a conditional one does not go far.
+      jump(BPF.JUMP_EQUAL, numberOf.get(call) ?? 0, 1, 0),
+      instruction(BPF.JUMP, body.length),
+      ...body,
+    ];
+  });
+  assert(program.length < INSTRUCTIONS_MAX, `denials of ${program.length} instructions`);
+  return encode([...program, allow]);
+}
+
+/** Names that the filter knows. */
+export const systemCalls = (): ReadonlySet<string> => new Set(SYSCALLS.map(([name]) => name));
 
 /** -1 is no call of any ABI: a tracer skips one so. */
 function foreignAbi(architecture: SeccompArchitecture): Instruction[] {

@@ -3,6 +3,7 @@ import { keepEncoded, NAMESPACE_BITS, SPAWN_ITEMS, type SpawnFields } from '@dse
 import { identityOf, rangeBase, rangeLast } from './id-range.ts';
 import { cgroupsOf } from './limit-settings.ts';
 import type { NodeFacts } from './node-facts.ts';
+import { policyMounts } from './policy-parts.ts';
 import { bootIdOf, type ProcView, processorMask } from './proc-views.ts';
 import { linkOf } from './router.ts';
 import { boundFile, sandboxMounts } from './sandbox-mounts.ts';
@@ -71,6 +72,7 @@ export function spawnSpecOf(plan: SandboxPlan, node: NodeFacts, upper: UpperChoi
     mounts: [
       ...sandboxMounts(slot, parts.shm, node.covers, [...parts.viewMounts, boundFile(ownFile)]),
       ...toolMounts(plan, node.platformTools),
+      ...(plan.policy === undefined ? [] : policyMounts(plan.policy)),
     ],
     sysctls: [
       // The network namespace belongs to the host's user namespace: no session could be privileged.

@@ -14,7 +14,12 @@
  * does not know is `not-found`; one whose state does not allow the call is `state-conflict`.
  */
 import type { Duplex } from 'node:stream';
-import type { Backend as BackendKind, Protection, SandboxLimits } from '@dsec/protocol';
+import type {
+  Backend as BackendKind,
+  Protection,
+  SandboxLimits,
+  SessionRulesFields,
+} from '@dsec/protocol';
 import type { Digest, DsecError, SandboxId } from '@dsec/std';
 
 /** One life of a sandbox. A restore or rollback is a new generation of the same id. */
@@ -50,6 +55,68 @@ export interface SandboxPlan {
   readonly allowDegraded: boolean;
   /** A link to the node's router namespace. Absent: the sandbox has loopback only. */
   readonly network?: PlannedNetwork;
+  /** Absent: it may do all that the platform gives. `unsupported` where the backend has no `policies`. */
+  readonly policy?: PlannedPolicy;
+}
+
+/** What a policy takes from a sandbox, as the edge has compiled it for the node. Plain JSON. */
+export interface PlannedPolicy {
+  /** Behind the backend's own, outer ones first. A target that cannot be covered fails the create. */
+  readonly mounts: readonly PolicyMount[];
+  /** For the agent; the edge tells it before anything starts. Absent: nothing is taken from sessions. */
+  readonly sessions?: SessionPolicy;
+}
+
+export interface PolicyMount {
+  /** `mask`: what is there is covered. `readonly`: it stays, and cannot be changed. */
+  readonly kind: 'mask' | 'readonly';
+  /** An absolute path; each character is a byte. */
+  readonly target: string;
+  /** Of `MOUNT_BITS`. */
+  readonly flags: number;
+}
+
+export interface SessionPolicy {
+  /** Bit n: capability n may be kept. */
+  readonly capabilities: number;
+  /** See `LandlockRuleset` of the policy compiler. */
+  readonly landlock?: {
+    readonly handledAccess: number;
+    readonly rules: readonly { readonly path: string; readonly access: number }[];
+  };
+  /** System calls that are refused, if all of `when` holds for the low 32 bits of their arguments. */
+  readonly denials: readonly {
+    readonly call: string;
+    readonly when: readonly {
+      readonly argument: number;
+      readonly equals: number;
+      readonly mask: number;
+    }[];
+    readonly errno: number;
+  }[];
+}
+
+/** What a node enforces policies with, as the policy compilers want it. */
+export interface EnforcementFacts {
+  readonly landlockAbi: number;
+  readonly hasAppArmor: boolean;
+  readonly deviceRules: 'bpf' | 'cgroup1' | 'none';
+  readonly hasSessionCapabilities: boolean;
+  readonly systemCalls?: ReadonlySet<string>;
+}
+
+/** For backends that enforce policies. */
+export interface BackendPolicies {
+  readonly facts: EnforcementFacts;
+  /** What the agent is told. */
+  rulesOf(policy: SessionPolicy): SessionRulesFields;
+  /**
+   * Puts the mounts of this policy in the place of those before, whatever an interrupted attempt has left.
+   * Processes stand still meanwhile, so that none sees what is in between; those that could hold what is
+   * taken away open are to be ended before. `freeze-timeout`: nothing was changed. After another error it
+   * is to be repeated.
+   */
+  apply(key: SandboxKey, policy: PlannedPolicy, signal?: AbortSignal): Promise<void>;
 }
 
 /**
@@ -191,6 +258,8 @@ export interface Backend {
   pause(key: SandboxKey, signal?: AbortSignal): Promise<void>;
   resume(key: SandboxKey, signal?: AbortSignal): Promise<void>;
   stats(key: SandboxKey, signal?: AbortSignal): Promise<SandboxStats>;
+  /** Absent: it enforces none, and a plan with one is `unsupported`. */
+  readonly policies?: BackendPolicies;
   /**
    * Called once, before anything else, with everything that the journal claims: watches again what runs,
    * removes what has ended, and destroys what bears this edge's name and is not claimed (I1). Nothing that

@@ -15,6 +15,7 @@ import {
   type ShardId,
 } from '@dsec/std';
 import { ADMISSION_DEFAULTS, type AdmissionLimits, createAdmission } from './admission.ts';
+import { type AuditLog, createAuditLog } from './audit/audit-log.ts';
 import type { HostProbe } from './host-probes.ts';
 import { type Journal, openJournal } from './journal/database.ts';
 import { type EventLog, openEventLog } from './journal/event-log.ts';
@@ -27,9 +28,9 @@ import { type AgentConnector, LIFECYCLE_TIMES, type LifecycleTimes } from './lif
 import type { Recovery } from './lifecycle/recover.ts';
 import { createRegistry } from './lifecycle/registry.ts';
 import { openSlots } from './lifecycle/slots.ts';
-import { type AuditLog, createAuditLog } from './audit/audit-log.ts';
 import { tellDenials } from './network/denied-events.ts';
 import { type NodeNetwork, withoutNetwork } from './network/network.ts';
+import { createNodePolicies } from './policy/node-policies.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import type { NodePolicy } from './settle-spec.ts';
 import { createTimerWheel, type TimerWheel } from './timer-wheel.ts';
@@ -133,17 +134,19 @@ function compose(
   const agents = options.openAgents(backend, journal.epoch);
   const registry = createRegistry({ edgeId, clock, journal, table, events, wheel });
   const network = openNetwork(options, backend, report);
+  const policies = createNodePolicies(backend.policies);
   const audit = createAuditLog({ registry, events, clock, untold: (id) => network.untold(id) });
   tellDenials({ network, registry, audit });
   const lifecycle = createLifecycle(
     {
       ...{ clock, journal, table, registry, wheel, backend, network, admission, agents },
+      policies,
       slots: openSlots(journal, table, slotsMax),
       times: { ...LIFECYCLE_TIMES, ...options.times },
       closing: closing.signal,
       report: (what, error, sandbox) => log.warn({ err: error, sandbox }, `${what} failed`),
     },
-    { ...options, idempotency, report, network },
+    { ...options, idempotency, report, network, policies },
   );
   const { requireRunning, fail } = lifecycle;
   return {

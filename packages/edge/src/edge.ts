@@ -61,6 +61,14 @@ export async function openEdge(options: EdgeOptions, signal: AbortSignal): Promi
           const dial = (dialSignal?: AbortSignal) => backend.dial(key, dialSignal);
           await writeResolver(link, dial, random, address, linkSignal);
         },
+        async setRules(key, rules, linkSignal) {
+          const link = await agents.link(key, linkSignal);
+          await link.request('session-rules', rules, linkSignal);
+        },
+        async quiesce(key, linkSignal) {
+          const link = await agents.link(key, linkSignal);
+          await link.request('quiesce', {}, linkSignal);
+        },
       };
     },
   });

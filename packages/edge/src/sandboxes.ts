@@ -3,7 +3,7 @@
  * need of the lifecycle. The registry keeps them; this file is the contract.
  */
 import type { SandboxKey, SandboxPlan, SandboxRuntime } from '@dsec/backend';
-import type { EdgeState, Sandbox, SandboxNetwork, SandboxSpec, Ttl } from '@dsec/protocol';
+import type { EdgeState, Sandbox, SandboxNetwork, SandboxSpec, Stage, Ttl } from '@dsec/protocol';
 import type {
   DsecError,
   EndReason,
@@ -44,6 +44,8 @@ export interface SandboxEntry {
   readonly ttl: Ttl;
   /** Its address, and the rules in force; absent for one that has loopback only. */
   readonly network: SandboxNetwork | undefined;
+  /** Of its policy; absent outside of every stage. */
+  readonly stage: Stage | undefined;
   readonly timings: Sandbox['timings'];
   /** Its time is up and it is kept for scoring: no command starts any more. */
   readonly inGrace: boolean;
@@ -62,6 +64,8 @@ export interface SandboxHooks {
   /** It runs: newly made, resumed, or found again by a restarted edge. */
   running?(entry: SandboxEntry, from: SandboxState): void;
   paused?(entry: SandboxEntry): void;
+  /** Everything inside but the agent was ended, as another stage takes away what it could have open. */
+  quiesced?(entry: SandboxEntry): void;
   /** It is `stopped` or `failed`, and will never run again. */
   ended?(entry: SandboxEntry): void;
   /** Its row and every row that refers to it are gone; what is kept of it elsewhere is to go too. */

@@ -15,6 +15,7 @@ import {
 import { DsecError, KIB, parseSandboxId, type SandboxId } from '@dsec/std';
 import { backendProtections, type NodeNetwork } from './network/network.ts';
 import { type Caller, gradingRefusal } from './operation.ts';
+import { type NodePolicies, withoutPolicyProtections } from './policy/node-policies.ts';
 import type { ProcessDefaults } from './sandboxes.ts';
 
 /** What a node gives to a sandbox that asks for nothing, and the most that it gives to one that asks. */
@@ -40,6 +41,7 @@ export interface SettleInput {
   readonly environment: ResolvedEnvironment;
   readonly backend: Pick<BackendReport, 'kind'>;
   readonly policy: NodePolicy;
+  readonly policies: Pick<NodePolicies, 'settle'>;
 }
 
 /** All variables of a command together, as `NAME=value` with a NUL each. */
@@ -83,6 +85,10 @@ export function settleSpec(input: SettleInput): SettledSandbox {
   const tools = toolsOf(create, environment);
   const allowDegraded = create.allowDegraded ?? false;
   const requireProtections = create.requireProtections ?? [];
+  const { planned } = input.policies.settle({
+    ...{ choice: create.policy, stage: create.stage, hasTools: tools !== undefined },
+    allowDegraded,
+  });
   const { waitFor: _, layers, ...asked } = create;
   const named = create.environment === undefined && layers !== undefined ? { layers } : {};
   return {
@@ -100,7 +106,10 @@ export function settleSpec(input: SettleInput): SettledSandbox {
       layers: environment.layers.map(({ kind, layerId }) => ({ kind, layerId })),
       ...(tools === undefined ? {} : { tools }),
       ...{ limits, allowDegraded },
-      requireProtections: backendProtections(requireProtections, isNetworked(create)),
+      ...(planned === undefined ? {} : { policy: planned }),
+      requireProtections: withoutPolicyProtections(
+        backendProtections(requireProtections, isNetworked(create)),
+      ),
       hostname: parseSandboxId(id).random,
       isolationDomain: isolationDomainOf(isolation, caller.project, job),
     },

@@ -1,7 +1,7 @@
 import { MOUNT_BITS, type MountFields, type NetworkRule } from '@dsec/protocol';
 import type { Compiled, PolicyFacts, RuleRef } from './compiled.ts';
 import type { Mechanism } from './document.ts';
-import { CAPABILITIES, CAPABILITY_BITS, DEVICE_NAMES, DEVICES } from './platform.ts';
+import { CAPABILITIES, CAPABILITY_BITS, DEVICE_NAMES, DEVICES, type Device } from './platform.ts';
 import type { Policy } from './policy.ts';
 
 export interface DeviceRule {
@@ -32,7 +32,7 @@ export function compileDevices(policy: Policy, facts: PolicyFacts): Compiled<Com
   if (facts.deviceRules === 'none') {
     const by = 'mounts' as const;
     return {
-      output: { rules: [], masks: taken.map(maskOf) },
+      output: { rules: [], masks: taken.flatMap((name) => masksOf(name, taken)) },
       enforced: [{ rule, by }],
       notEnforced: [],
     };
@@ -48,9 +48,12 @@ export function compileDevices(policy: Policy, facts: PolicyFacts): Compiled<Com
   };
 }
 
-function maskOf(name: keyof typeof DEVICES): MountFields {
+/** `/dev/ptmx` is a link into the terminals, and goes with them. */
+function masksOf(name: Device, taken: readonly Device[]): MountFields[] {
+  if (name === 'ptmx' && taken.includes('pts')) return [];
   const { nosuid, nodev, noexec } = MOUNT_BITS;
-  return { kind: 'mask', target: Buffer.from(DEVICES[name].path), flags: nosuid | nodev | noexec };
+  const path = name === 'ptmx' ? '/dev/pts/ptmx' : DEVICES[name].path;
+  return [{ kind: 'mask', target: Buffer.from(path), flags: nosuid | nodev | noexec }];
 }
 
 export interface CompiledCapabilities {

@@ -25,6 +25,7 @@ export const OPERATION_CLASSES = [
   'layers:read',
   'layers:write',
   'grading',
+  'policies:loosen',
   'keys',
   'node',
 ] as const;

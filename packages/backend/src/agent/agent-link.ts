@@ -11,9 +11,9 @@ type FrameNamed<T extends AgentFrameType> = Extract<AetherFrame, { type: T }>;
 /** Frames that the host sends on a stream, except data. */
 export type HostFrameType =
   | `exec-${'start' | 'attach' | 'exit-ack'}`
-  | `session-${'open' | 'close' | 'watch'}`
+  | `session-${'open' | 'close' | 'watch' | 'rules'}`
   | `file-${'read' | 'write' | 'stat' | 'list' | 'mkdir' | 'move' | 'remove'}`
-  | ('port-open' | 'resize' | 'signal' | 'timeout' | 'cancel' | 'ack' | 'credit');
+  | ('quiesce' | 'port-open' | 'resize' | 'signal' | 'timeout' | 'cancel' | 'ack' | 'credit');
 export type AgentFields<T extends AgentFrameType> =
   FrameNamed<T> extends { readonly fields: infer F } ? F : never;
 /** What comes on a stream and is given to its reader: no `error`, and no credit of stdin. */

@@ -1,3 +1,4 @@
+import type { SessionRulesFields } from '@dsec/protocol';
 import { type Clock, DsecError, type Random } from '@dsec/std';
 import type { SimFiles, SimUser } from './files.ts';
 import type { PortTable } from './ports.ts';
@@ -14,7 +15,13 @@ export interface AgentContext {
   readonly files: SimFiles;
   readonly programs: ProgramTable;
   readonly ports: PortTable;
+  /** Nothing starts until the host has said what holds. */
+  isHeld: boolean;
+  /** What the host said last. */
+  rules: SessionRulesFields | undefined;
 }
+
+export const HELD = new DsecError('unavailable', 'the policy of the sandbox changes: try again');
 
 const DEFAULT_ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['PATH', '/usr/bin:/bin'],

@@ -214,6 +214,10 @@ function beginning(state: State, link: AgentLink, frame: AetherFrame): (() => vo
       return () => commands.sessions.open(link, frame);
     case 'session-close':
       return () => commands.sessions.close(link, frame);
+    case 'session-rules':
+      return () => takeRules(state, link, frame);
+    case 'quiesce':
+      return () => quiesce(state, link, frame.stream);
     case 'session-watch':
       return () => commands.sessions.watch(link, frame);
     case 'file-read':
@@ -228,4 +232,20 @@ function beginning(state: State, link: AgentLink, frame: AetherFrame): (() => vo
     default:
       return undefined;
   }
+}
+
+function takeRules(
+  { context }: State,
+  link: AgentLink,
+  { stream, fields }: Extract<AetherFrame, { type: 'session-rules' }>,
+): void {
+  context.rules = fields;
+  context.isHeld = false;
+  link.put(stream, { type: 'done', fields: {} });
+}
+
+function quiesce({ context, commands }: State, link: AgentLink, stream: number): void {
+  context.isHeld = true;
+  commands.sessions.endAll();
+  void context.processes.killAll().then(() => link.put(stream, { type: 'done', fields: {} }));
 }

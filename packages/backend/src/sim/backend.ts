@@ -4,6 +4,7 @@ import { asDsecError, createCleanupStack, DsecError, KIB } from '@dsec/std';
 import { abortError } from '@dsec/transport';
 import type {
   Backend,
+  BackendPolicies,
   BackendReport,
   SandboxExit,
   SandboxKey,
@@ -77,6 +78,7 @@ export function createSimBackend(world: SimWorld): SimBackend {
     async update(key, limits) {
       update(running(world, key), limits);
     },
+    ...(world.policies ? { policies: policiesOf(world) } : {}),
     freeze,
     thaw,
     pause: freeze,
@@ -97,6 +99,25 @@ function reportOf({ slotsMax }: SimWorld): BackendReport {
     slotsMax,
   };
 }
+
+/** Keeps what it is told, for tests to look at. */
+const policiesOf = (world: SimWorld): BackendPolicies => ({
+  facts: {
+    ...{ landlockAbi: 7, hasAppArmor: false, deviceRules: 'none' },
+    hasSessionCapabilities: true,
+  },
+  rulesOf: ({ capabilities, landlock }) => ({
+    ...{ capabilities, handledAccess: landlock?.handledAccess ?? 0 },
+    trees: (landlock?.rules ?? []).map(({ path, access }) => ({ path: Buffer.from(path), access })),
+  }),
+  async apply(key, policy) {
+    const sandbox = running(world, key);
+    if (world.faults.happens('freeze-stuck')) {
+      throw new DsecError('freeze-timeout', 'a process does not freeze');
+    }
+    sandbox.policy = policy;
+  },
+});
 
 function running(world: SimWorld, key: SandboxKey): SimSandbox {
   const sandbox = world.sandboxes.get(keyText(key));
@@ -157,6 +178,9 @@ function checkPlan(world: SimWorld, plan: SandboxPlan): void {
   }
   const known = new Set(PROTECTIONS.map((protection) => protection.name));
   const absent = plan.requireProtections.filter((protection) => !known.has(protection));
+  if (plan.policy !== undefined && !world.policies) {
+    throw new DsecError('unsupported', 'this backend enforces no policies');
+  }
   if (absent.length > 0) throw new DsecError('unsupported', `absent here: ${absent.join(', ')}`);
 }
 
@@ -172,6 +196,8 @@ function newSandbox(world: SimWorld, plan: SandboxPlan): SimSandbox {
     time,
     programs,
     ports,
+    isHeld: false,
+    rules: undefined,
     processes: createProcessTable({
       time,
       memoryBytesMax: limits.memoryBytes,
@@ -185,7 +211,16 @@ function newSandbox(world: SimWorld, plan: SandboxPlan): SimSandbox {
   };
   const agent = createSimAgent(context);
   const startedMs = time.nowMs();
-  return { key: plan.key, plan, made: new Set(), context, agent, startedMs, end: undefined };
+  return {
+    key: plan.key,
+    plan,
+    made: new Set(),
+    context,
+    agent,
+    startedMs,
+    end: undefined,
+    policy: plan.policy,
+  };
 }
 
 async function takeStep(

@@ -44,6 +44,7 @@ interface State {
   runningMs: number;
   failure: unknown;
   timedOut: boolean;
+  endedByPolicy: boolean;
   timeout: AbortController | undefined;
   link: AgentLink | undefined;
   stream: number;
@@ -117,6 +118,7 @@ function createState(context: AgentContext, fields: ExecStartFields): State {
     runningMs: 0,
     failure: undefined,
     timedOut: false,
+    endedByPolicy: false,
     timeout: undefined,
     link: undefined,
     stream: 0,
@@ -137,6 +139,7 @@ function finish(state: State, end: ProcessEnd): void {
   const { context, fields, stdout, stderr } = state;
   state.timeout?.abort();
   state.end = end;
+  state.endedByPolicy = context.isHeld;
   state.runningMs = Math.round(context.time.nowMs() - state.startedMs);
   state.input.close();
   const cut = () => {
@@ -226,6 +229,7 @@ function exitFields(state: State, end: ProcessEnd): ExecExitFields {
     ...(end.signal === undefined ? { exitCode: end.exitCode } : { signal: end.signal }),
     coreDumped: false,
     timedOut: state.timedOut,
+    ...(state.endedByPolicy ? { endedByPolicy: true } : {}),
     trusted: fields.sessionId === undefined,
     stdoutBytes: stdout.outlet.head,
     stderrBytes: stderr.outlet.head,

@@ -1,6 +1,13 @@
 import type { AetherFrame, ExecStartFields } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
-import { type AgentContext, directoryOf, environmentOf, latin1, userOf } from './agent-context.ts';
+import {
+  type AgentContext,
+  directoryOf,
+  environmentOf,
+  HELD,
+  latin1,
+  userOf,
+} from './agent-context.ts';
 import type { AgentLink } from './agent-link.ts';
 import { createCommand, type SimCommand } from './command.ts';
 import type { ProcessEnd, SimProcess } from './processes.ts';
@@ -31,7 +38,7 @@ export function createCommands(context: AgentContext): Commands {
         before.repeat();
         return before.attach(link, stream, true);
       }
-      const refusal = refusalOf(fields, known.size);
+      const refusal = context.isHeld ? HELD : refusalOf(fields, known.size);
       if (refusal !== undefined) return link.putError(stream, refusal);
       const command = createCommand(context, fields);
       known.set(command.id, command);

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { type AetherFrame, FRAME_DATA_BYTES_MAX, WINDOW_BYTES_MIN } from '@dsec/protocol';
 import { DsecError, KIB } from '@dsec/std';
-import { type AgentContext, latin1, userOf } from './agent-context.ts';
+import { type AgentContext, HELD, latin1, userOf } from './agent-context.ts';
 import { type AgentLink, errorFrame, type Outgoing, type StreamOwner } from './agent-link.ts';
 import { duplexEnds } from './duplex-ends.ts';
 import type { SimFiles } from './files.ts';
@@ -58,6 +58,7 @@ export function createRequests(
   const open = new Set<Request>();
   return {
     open(link, frame) {
+      if (context.isHeld) return link.putError(frame.stream, HELD);
       if (open.size >= REQUESTS_MAX) {
         return link.putError(frame.stream, new DsecError('overloaded', 'too many requests'));
       }

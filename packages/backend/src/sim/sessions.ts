@@ -1,6 +1,6 @@
 import type { AetherFrame } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
-import { type AgentContext, directoryOf, environmentOf, userOf } from './agent-context.ts';
+import { type AgentContext, directoryOf, environmentOf, HELD, userOf } from './agent-context.ts';
 import type { AgentLink } from './agent-link.ts';
 import type { ShellState } from './shell.ts';
 
@@ -17,6 +17,7 @@ export interface Sessions {
   open(link: AgentLink, frame: FrameNamed<'session-open'>): void;
   close(link: AgentLink, frame: FrameNamed<'session-close'>): void;
   watch(link: AgentLink, frame: FrameNamed<'session-watch'>): void;
+  endAll(): void;
   /** Takes a session for one command. Throws `not-found`, or `state-conflict` while another one runs. */
   claim(id: string): SimSession;
 }
@@ -41,6 +42,7 @@ export function createSessions(context: AgentContext): Sessions {
   };
 
   const open = ({ fields }: FrameNamed<'session-open'>) => {
+    if (context.isHeld) throw HELD;
     if (shells.has(fields.sessionId)) {
       throw new DsecError('already-exists', 'the session exists');
     }
@@ -76,6 +78,9 @@ export function createSessions(context: AgentContext): Sessions {
     watch,
     open: (link, frame) => answer(link, frame.stream, () => open(frame)),
     close: (link, frame) => answer(link, frame.stream, () => close(frame)),
+    endAll() {
+      for (const id of [...shells.keys()]) end(id);
+    },
     claim(id) {
       const shell = shells.get(id);
       if (shell === undefined) throw noSession();

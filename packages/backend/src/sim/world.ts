@@ -1,5 +1,5 @@
 import type { Clock, Random } from '@dsec/std';
-import type { SandboxExit, SandboxKey, SandboxPlan } from '../backend.ts';
+import type { PlannedPolicy, SandboxExit, SandboxKey, SandboxPlan } from '../backend.ts';
 import type { SimAgent } from './agent.ts';
 import type { AgentContext } from './agent-context.ts';
 import { createSimFaults, type SimFault, type SimFaults } from './faults.ts';
@@ -24,6 +24,8 @@ export interface SimSandbox {
   readonly startedMs: number;
   /** Its agent has ended. */
   end: SandboxExit | undefined;
+  /** The last that was applied. */
+  policy: PlannedPolicy | undefined;
 }
 
 /**
@@ -38,6 +40,8 @@ export interface SimWorld {
   readonly ports: PortTable;
   readonly latencyMs: SimLatency;
   readonly slotsMax: number;
+  /** Policies are taken and kept; nothing enforces them. */
+  readonly policies: boolean;
   /** When set, every agent is of this kind. */
   readonly hostile: HostileMode | undefined;
   readonly sandboxes: Map<string, SimSandbox>;
@@ -66,6 +70,7 @@ export interface SimWorldOptions {
   readonly ports?: PortTable;
   readonly latencyMs?: Partial<SimLatency>;
   readonly slotsMax?: number;
+  readonly policies?: boolean;
   readonly hostile?: HostileMode;
 }
 
@@ -82,6 +87,7 @@ export function createSimWorld(options: SimWorldOptions): SimWorld {
     ports: { [ECHO_PORT]: echoServer, ...options.ports },
     latencyMs: { createStep: 0, dial: 0, ...options.latencyMs },
     slotsMax: options.slotsMax ?? 1024,
+    policies: options.policies ?? false,
     hostile: options.hostile,
     sandboxes,
     slots: new Set(),

@@ -13,5 +13,6 @@ export const EVENT_TYPE_WORDS = [
 
 export const OPERATION_CLASS_WORDS = [
   ...['sandboxes:read', 'sandboxes:write', 'exec', 'files:read', 'files:write', 'ports'],
-  ...['layers:read', 'layers:write', 'grading', 'keys', 'node'],
+  ...['layers:read', 'layers:write', 'grading', 'policies:loosen'],
+  ...['keys', 'node'],
 ];

@@ -7,9 +7,9 @@ import { showTime } from '../client/table-values.ts';
 import { type Invocation, listFlag, textFlag } from '../command-line/invocation.ts';
 import { printJson, renderTable } from '../output.ts';
 
-/** What a job needs. Who may make keys, look at nodes or see what grades is said. */
+/** What a job needs. Who may make keys, look at nodes, see what grades or loosen a policy is said. */
 const SCOPES_DEFAULT = OPERATION_CLASSES.filter(
-  (scope) => !['keys', 'node', 'grading'].includes(scope),
+  (scope) => !['keys', 'node', 'grading', 'policies:loosen'].includes(scope),
 );
 
 export async function run({ args: [name = ''], flags, json, settings }: Invocation): Promise<void> {

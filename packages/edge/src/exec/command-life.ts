@@ -293,7 +293,7 @@ async function finish(context: LifeContext, command: Command): Promise<void> {
   const exit = command.exit;
   if (exit === undefined || command.outcome !== undefined) return;
   const isKilled = exit.signal === SIGKILL || exit.exitCode === 128 + SIGKILL;
-  const isExplained = exit.timedOut || command.killRequested;
+  const isExplained = exit.timedOut || exit.endedByPolicy === true || command.killRequested;
   const oomKilled = isKilled && !isExplained && (await wasOomKilled(context, command));
   settleWith(context, command, {
     state: 'exited',
@@ -314,11 +314,12 @@ async function wasOomKilled({ oomKills }: LifeContext, command: Command): Promis
 }
 
 function exitOf(exit: ExecExitFields, oomKilled: boolean): ExecExit {
-  const { exitCode, signal, coreDumped, timedOut, trusted } = exit;
+  const { exitCode, signal, coreDumped, timedOut, trusted, endedByPolicy } = exit;
   return {
     ...(exitCode === undefined ? {} : { exitCode }),
     ...(signal === undefined ? {} : { signal }),
     ...{ coreDumped, timedOut, oomKilled, trusted },
+    ...(endedByPolicy === true ? { endedByPolicy } : {}),
   };
 }
 

@@ -47,6 +47,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       for (const row of table.listOpen(entry.id)) watch(entry, row);
     },
   });
+  sandboxes.hook({
+    quiesced(entry) {
+      for (const { id } of table.listOpen(entry.id)) endSession(options, entry, id, true);
+    },
+  });
   const opening = new Map<string, Promise<void>>();
 
   const rowOf = (entry: SandboxEntry, id: string): SessionRow => {
@@ -124,6 +129,7 @@ function endSession(
   { journal, table, events }: SessionsOptions,
   entry: SandboxEntry,
   session: string,
+  endedByPolicy = false,
 ): void {
   const { project, principal, job, id: sandbox } = entry;
   journal.transaction(() => {
@@ -131,6 +137,7 @@ function endSession(
     events.append({
       ...{ type: 'session-end', project, principal, sandbox, session },
       ...(job === undefined ? {} : { job }),
+      ...(endedByPolicy ? { endedByPolicy } : {}),
     });
   });
 }

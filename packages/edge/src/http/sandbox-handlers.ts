@@ -1,5 +1,12 @@
 import type { Backend } from '@dsec/backend';
-import type { NetworkUpdate, Sandbox, SandboxCreate, Ttl } from '@dsec/protocol';
+import type {
+  NetworkUpdate,
+  Sandbox,
+  SandboxCreate,
+  Stage,
+  StageSwitch,
+  Ttl,
+} from '@dsec/protocol';
 import { DsecError, isEndState, type SandboxId } from '@dsec/std';
 import type { KeyedContext, OperationContext } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
@@ -19,6 +26,12 @@ export interface SandboxLifecycle {
   pause(entry: SandboxEntry, context: OperationContext): Promise<void>;
   resume(entry: SandboxEntry, context: OperationContext): Promise<void>;
   renew(entry: SandboxEntry, ttl: Ttl, context: OperationContext): Promise<void>;
+  setStage(
+    entry: SandboxEntry,
+    stage: Stage,
+    mayLoosen: boolean,
+    context: OperationContext,
+  ): Promise<void>;
   /** Resolves when nothing is open but what the new rules open. */
   updateNetwork(
     entry: SandboxEntry,
@@ -41,6 +54,8 @@ type SandboxOperation =
   | 'pauseSandbox'
   | 'resumeSandbox'
   | 'renewSandbox'
+  | 'setSandboxStage'
+  | 'loosenSandboxStage'
   | 'updateNetwork';
 
 export function createSandboxHandlers({
@@ -53,6 +68,16 @@ export function createSandboxHandlers({
     async (_input: unknown, call: Parameters<EdgeHandlers['stopSandbox']>[1]) => {
       const entry = entryOfVisitor(call.principal);
       await change(entry, contextOf(call));
+      return sandboxes.view(entry);
+    };
+  const switched =
+    (mayLoosen: boolean) =>
+    async (
+      { body }: { readonly body: StageSwitch },
+      call: Parameters<EdgeHandlers['stopSandbox']>[1],
+    ) => {
+      const entry = entryOfVisitor(call.principal);
+      await lifecycle.setStage(entry, body.stage, mayLoosen, contextOf(call));
       return sandboxes.view(entry);
     };
   return {
@@ -76,6 +101,8 @@ export function createSandboxHandlers({
     stopSandbox: changed((entry, context) => lifecycle.stop(entry, context)),
     pauseSandbox: changed((entry, context) => lifecycle.pause(entry, context)),
     resumeSandbox: changed((entry, context) => lifecycle.resume(entry, context)),
+    setSandboxStage: switched(false),
+    loosenSandboxStage: switched(true),
     async renewSandbox({ body }, call) {
       const entry = entryOfVisitor(call.principal);
       await lifecycle.renew(entry, body, contextOf(call));

@@ -4,7 +4,7 @@
  * the slots are what a restarted edge claims (I1).
  */
 import type { SandboxPlan, SandboxRuntime } from '@dsec/backend';
-import type { NetworkRule, Sandbox, SandboxSpec, Ttl } from '@dsec/protocol';
+import type { NetworkRule, Sandbox, SandboxSpec, Stage, Ttl } from '@dsec/protocol';
 import {
   type DsecError,
   type EndReason,
@@ -68,6 +68,8 @@ export interface MovingRecord {
   readonly network?:
     | { readonly version: number; readonly rules: readonly NetworkRule[] }
     | undefined;
+  /** Since its stage was switched: the one whose rules hold, and the one that is being switched to. */
+  readonly policy?: { readonly stage?: Stage; readonly next?: Stage } | undefined;
 }
 
 export interface SandboxRow {

@@ -17,6 +17,7 @@ import type { Idempotency } from '../journal/idempotency.ts';
 import type { SandboxRow } from '../journal/sandbox-table.ts';
 import type { NodeNetwork } from '../network/network.ts';
 import type { KeyedContext } from '../operation.ts';
+import type { NodePolicies } from '../policy/node-policies.ts';
 import {
   checkCreate,
   isNetworked,
@@ -46,6 +47,7 @@ export interface CreationOptions {
   readonly policy: NodePolicy;
   readonly report: BackendReport;
   readonly network: NodeNetwork;
+  readonly policies: NodePolicies;
 }
 
 export interface CreateContext extends KeyedContext {
@@ -99,16 +101,31 @@ export function createCreation(
 }
 
 async function settle(
-  create: SandboxCreate,
+  asked: SandboxCreate,
   context: CreateContext,
   options: CreationOptions,
 ): Promise<SettledSandbox> {
   const { environments, report: backend, policy } = options;
+  const create = withPolicyNetwork(asked, options);
   checkCreate(create, backend, options.network);
   const refs = create.layers ?? (await environments.layersOf(create.environment ?? ''));
   const environment = await environments.resolve(refs);
   const id = sandboxIdOf(context.sandboxId, options);
-  return settleSpec({ id, create, caller: context.caller, environment, backend, policy });
+  const { policies } = options;
+  return settleSpec({ id, create, caller: context.caller, environment, backend, policy, policies });
+}
+
+/** The rules of its policy are those of its network, unless it names some itself. */
+function withPolicyNetwork(create: SandboxCreate, { policies }: CreationOptions): SandboxCreate {
+  if (create.policy === undefined) return create;
+  const { stage, allowDegraded = false } = create;
+  const asked = { choice: create.policy, stage, hasTools: create.grading === true, allowDegraded };
+  const { network } = policies.settle(asked);
+  if (network.length === 0) return create;
+  if (create.network === undefined) return { ...create, network: [...network] };
+  throw new DsecError('invalid-argument', 'the policy has network rules already: name them once', {
+    details: { field: 'network', other: 'policy.network' },
+  });
 }
 
 function sandboxIdOf(given: SandboxId | undefined, options: CreationOptions): SandboxId {

@@ -1,5 +1,5 @@
 /** From creation to the end: the service behind the routes of a sandbox's life. */
-import type { NetworkUpdate, SandboxCreate, Ttl } from '@dsec/protocol';
+import type { NetworkUpdate, SandboxCreate, Stage, Ttl } from '@dsec/protocol';
 import { DsecError, isEndState, orAborted } from '@dsec/std';
 import { startDeadline } from '@dsec/transport';
 import type { OperationContext } from '../operation.ts';
@@ -12,6 +12,7 @@ import { updateNetwork } from './network-rules.ts';
 import type { LifecycleParts } from './parts.ts';
 import { createPauses, notRunning, type Pauses } from './pause.ts';
 import { type Recovery, recoverSandboxes } from './recover.ts';
+import { createStageSwitches, isSwitching } from './stage-switch.ts';
 
 export interface Lifecycle extends Pick<Sandboxes, 'requireRunning' | 'fail'> {
   /**
@@ -36,6 +37,13 @@ export interface Lifecycle extends Pick<Sandboxes, 'requireRunning' | 'fail'> {
     update: NetworkUpdate,
     context: OperationContext,
   ): Promise<void>;
+  /** See `StageSwitches.set`. A paused sandbox is resumed. */
+  setStage(
+    entry: SandboxEntry,
+    stage: Stage,
+    mayLoosen: boolean,
+    context: OperationContext,
+  ): Promise<void>;
   /** Once, before anything else. */
   recover(signal: AbortSignal): Promise<Recovery>;
   /** Resolves when no change of a sandbox is in work. */
@@ -46,6 +54,7 @@ export function createLifecycle(parts: LifecycleParts, options: CreationOptions)
   const { registry, times } = parts;
   const ends = createEnds(parts);
   const pauses = createPauses(parts, ends);
+  const switches = createStageSwitches(parts);
   const deadlines = endingDeadlines(parts, ends);
   watchExits(parts, ends);
   const changed =
@@ -67,9 +76,19 @@ export function createLifecycle(parts: LifecycleParts, options: CreationOptions)
     renew: async ({ id }, ttl) => renew(registry.get(id), ttl, parts, deadlines),
     updateNetwork: ({ id }, update, { signal }) =>
       orAborted(updateNetwork(registry.get(id), update, parts), signal),
-    requireRunning: (id, wanted) => requireRunning(registry.get(id), wanted, registry, pauses),
+    async setStage({ id }, stage, mayLoosen, { signal }) {
+      const sandbox = registry.get(id);
+      await requireRunning(sandbox, { signal, startsCommand: false }, registry, pauses);
+      await orAborted(switches.set(sandbox, stage, mayLoosen), signal);
+    },
+    async requireRunning(id, wanted) {
+      const sandbox = registry.get(id);
+      await requireRunning(sandbox, wanted, registry, pauses);
+      if (isSwitching(sandbox)) await orAborted(switches.finish(sandbox), wanted?.signal);
+      return sandbox;
+    },
     fail: (entry, reason, error) => ends.fail(registry.get(entry.id), reason, error),
-    recover: (signal) => recoverSandboxes(parts, { ends, deadlines, pauses }, signal),
+    recover: (signal) => recoverSandboxes(parts, { ends, deadlines, pauses, switches }, signal),
     async idle() {
       const busy = [...registry.list()].map(({ lane, ending }) => ending ?? lane.idle());
       await Promise.allSettled(busy);

@@ -46,6 +46,7 @@ export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSa
     moving,
   );
   const network = networkOf(fixed, moving);
+  const stage = stageOf(fixed, moving);
   return {
     // One by one: what is spread is slow to make, and there are very many of these.
     id,
@@ -72,6 +73,7 @@ export function liveSandboxOf(row: SandboxRow, slot: number | undefined): LiveSa
     inGrace,
     endedAtMs,
     network,
+    stage,
     lane: createLane(),
     born: undefined,
     requestedMonotonicMs: undefined,
@@ -105,8 +107,12 @@ type Shown = Pick<
 export function setMoving(sandbox: LiveSandbox, moving: MovingRecord): void {
   sandbox.moving = moving;
   const network = networkOf(sandbox.fixed, moving);
-  Object.assign(sandbox, shownOf(sandbox.id, moving), { network });
+  const stage = stageOf(sandbox.fixed, moving);
+  Object.assign(sandbox, shownOf(sandbox.id, moving), { network, stage });
 }
+
+const stageOf = ({ spec }: FixedRecord, { policy }: MovingRecord) =>
+  policy === undefined ? spec.stage : policy.stage;
 
 function networkOf(
   { plan, spec }: FixedRecord,

@@ -1,9 +1,11 @@
 import type { Backend, SandboxKey } from '@dsec/backend';
+import type { SessionRulesFields } from '@dsec/protocol';
 import type { Clock, DsecError, SandboxId } from '@dsec/std';
 import type { Admission } from '../admission.ts';
 import type { Journal } from '../journal/database.ts';
 import type { SandboxTable } from '../journal/sandbox-table.ts';
 import type { NodeNetwork } from '../network/network.ts';
+import type { NodePolicies } from '../policy/node-policies.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
 import type { Registry } from './registry.ts';
 import type { Slots } from './slots.ts';
@@ -14,6 +16,10 @@ export interface AgentConnector {
   connect(key: SandboxKey, signal?: AbortSignal): Promise<unknown>;
   /** Once, for a sandbox with a network: tells the programs inside who answers for names. */
   setResolver?(key: SandboxKey, address: string, signal?: AbortSignal): Promise<void>;
+  /** What holds for all that starts inside from now on. */
+  setRules?(key: SandboxKey, rules: SessionRulesFields, signal?: AbortSignal): Promise<void>;
+  /** Ends everything inside but the agent, which starts nothing until there are other rules. */
+  quiesce?(key: SandboxKey, signal?: AbortSignal): Promise<void>;
   /** Closes the link; none is made again. Knows every key. */
   drop(key: SandboxKey): void;
   /** Closes all links. What runs inside goes on. */
@@ -51,6 +57,7 @@ export interface LifecycleParts {
   readonly wheel: TimerWheel;
   readonly backend: Backend;
   readonly network: NodeNetwork;
+  readonly policies: NodePolicies;
   readonly agents: AgentConnector;
   readonly admission: Admission;
   readonly times: LifecycleTimes;

@@ -9,6 +9,7 @@ import type { Ends } from './end.ts';
 import { type LiveSandbox, networkedOf } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
 import type { Pauses } from './pause.ts';
+import { isSwitching, type StageSwitches } from './stage-switch.ts';
 
 export interface Recovery {
   readonly running: number;
@@ -21,12 +22,13 @@ export interface RecoverParts {
   readonly ends: Ends;
   readonly deadlines: Deadlines;
   readonly pauses: Pauses;
+  readonly switches: StageSwitches;
 }
 
 /** Rejects when the backend cannot say what there is: an edge that does not know must not serve. */
 export async function recoverSandboxes(
   parts: LifecycleParts,
-  { ends, deadlines, pauses }: RecoverParts,
+  { ends, deadlines, pauses, switches }: RecoverParts,
   signal: AbortSignal,
 ): Promise<Recovery> {
   const { registry, table, slots, backend, admission, network, report } = parts;
@@ -58,6 +60,12 @@ export async function recoverSandboxes(
   function takeUp(sandbox: LiveSandbox, frozen: boolean): void {
     admission.started(sandbox.id);
     deadlines.arm(sandbox);
+    if (sandbox.state === 'running' && isSwitching(sandbox)) {
+      // Thawed only when the mounts are those of one stage; whoever needs it before goes on with it.
+      registry.announce(sandbox);
+      switches.finish(sandbox).catch((thrown) => report('stage', asDsecError(thrown), sandbox.id));
+      return;
+    }
     const isSettled = sandbox.state === 'running' || sandbox.state === 'paused';
     if (isSettled && frozen === (sandbox.state === 'paused')) {
       registry.announce(sandbox);

@@ -35,6 +35,8 @@ export interface Registry extends Omit<Sandboxes, 'requireRunning' | 'fail'> {
   change(sandbox: LiveSandbox, to: SandboxState, patch?: Partial<MovingRecord>): void;
   /** Says that a sandbox found again at the start runs, or is paused. */
   announce(sandbox: LiveSandbox): void;
+  /** Says that everything inside but the agent was ended. */
+  quiesced(sandbox: LiveSandbox): void;
   /** Removes the row of an ended sandbox whose slot is free. */
   forget(sandbox: LiveSandbox): void;
 }
@@ -83,6 +85,9 @@ export function createRegistry(parts: RegistryParts): Registry {
     },
     change: (sandbox, to, patch = {}) => change(state, sandbox, to, patch),
     announce: (sandbox) => tell(state, sandbox, sandbox.state),
+    quiesced(sandbox) {
+      for (const hook of state.hooks) hook.quiesced?.(sandbox);
+    },
     forget: (sandbox) => forget(state, sandbox),
     nextSequence: (entry) => nextSequence(parts, get(entry.id)),
     touch: (entry) => touch(parts, sandboxes.get(entry.id)),
@@ -227,7 +232,7 @@ function noteFirstCommand(state: State, sandbox: LiveSandbox): void {
 }
 
 function viewOf(sandbox: LiveSandbox, { edgeId, clock }: RegistryParts): Sandbox {
-  const { id, state, revision, project, principal, spec, layers, moving, network } = sandbox;
+  const { id, state, revision, project, principal, spec, layers, moving, network, stage } = sandbox;
   const { endReason, error, runtime, endedAtMs, timings } = moving;
   const expiry = isEndState(state) ? undefined : expiryOf(sandbox, clock.bootMs());
   return {
@@ -239,6 +244,7 @@ function viewOf(sandbox: LiveSandbox, { edgeId, clock }: RegistryParts): Sandbox
     ...(endedAtMs === undefined ? {} : { endedAtMs }),
     ...(runtime === undefined ? {} : { upperDriver: runtime.upperDriver }),
     ...(network === undefined ? {} : { network }),
+    ...(stage === undefined ? {} : { stage }),
     ...(expiry === undefined
       ? {}
       : { expiresAtMs: Math.max(0, Math.round(clock.wallMs() + expiry - clock.bootMs())) }),

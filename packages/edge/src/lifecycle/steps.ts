@@ -6,8 +6,10 @@
 import type { SandboxRuntime } from '@dsec/backend';
 import { type CrashPoint, crashPoint } from '../crash-point.ts';
 import { requireEnforced } from '../network/network.ts';
+import { requirePolicies } from '../policy/node-policies.ts';
 import { type LiveSandbox, networkedOf } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
+import { policyIn, withPolicy } from './stage-switch.ts';
 
 export interface Draft {
   runtime?: SandboxRuntime;
@@ -50,8 +52,19 @@ export const STEPS: readonly Step[] = [
   {
     name: 'agent',
     crash: 'create.after-hello',
-    async make({ key, plan }, _draft, { agents }, signal) {
+    async make(sandbox, draft, parts, signal) {
+      const { agents, policies } = parts;
+      const { key, plan, spec, stage } = sandbox;
       await agents.connect(key, signal);
+      const policy = policyIn(parts, sandbox, stage);
+      requirePolicies(policy.protections, spec.requireProtections ?? []);
+      if (plan.policy?.sessions !== undefined) {
+        await agents.setRules?.(key, policies.rulesOf(policy), signal);
+      }
+      if (draft.runtime !== undefined) {
+        const protections = withPolicy(draft.runtime.protections, policy);
+        draft.runtime = { ...draft.runtime, protections };
+      }
       if (plan.network !== undefined) await agents.setResolver?.(key, plan.network.gateway, signal);
     },
     async unmake({ key }, { agents }) {

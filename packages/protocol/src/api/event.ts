@@ -63,6 +63,7 @@ export const Event = Type.Union(
       ...about,
       type: Type.Literal('session-end'),
       session: sessionId,
+      endedByPolicy: Type.Optional(Type.Boolean()),
     }),
     /** What its rules do not let through. Many at a time are told as some, with the number of the others. */
     record('DeniedEvent', {

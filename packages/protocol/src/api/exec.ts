@@ -82,6 +82,12 @@ export const ExecExit = record(
     coreDumped: Type.Boolean(),
     timedOut: Type.Boolean(),
     oomKilled: Type.Boolean(),
+    endedByPolicy: Type.Optional(
+      Type.Boolean({
+        description:
+          'It was ended by a switch to another stage, which took away what it could have had open.',
+      }),
+    ),
     trusted: Type.Boolean({
       description: 'False in a session, where the sandbox itself reports the status.',
     }),

@@ -5,7 +5,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { integer, listOfMax, name, record, words } from '../names.ts';
-import { NetworkRule } from './sandbox.ts';
+import { NetworkRule } from './network-rule.ts';
 
 /** Capabilities of root inside that the platform gives, in the order of their numbers. */
 export const CAPABILITIES = [

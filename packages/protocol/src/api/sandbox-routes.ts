@@ -1,4 +1,5 @@
 import { sandboxId, snapshotId } from '../names.ts';
+import { StageSwitch } from './policy.ts';
 import { created, empty, jsonBody, lines, noBody, none, ok, params, route } from './route.ts';
 import {
   NetworkUpdate,
@@ -96,6 +97,21 @@ export const SANDBOX_ROUTES = {
     summary: 'Replace what the sandbox may reach, by the version that is replaced.',
     effect: 'idempotent',
     body: jsonBody(NetworkUpdate),
+    reply: ok(Sandbox),
+  }),
+  setSandboxStage: route({
+    ...{ method: 'PUT', path: '/v1/sandboxes/{sandboxId}/policy/stage', ...one, ...write },
+    summary: 'Switch to a stage of the policy that allows nothing more than the present one.',
+    effect: 'idempotent',
+    body: jsonBody(StageSwitch),
+    reply: ok(Sandbox),
+  }),
+  loosenSandboxStage: route({
+    ...{ method: 'PUT', path: '/v1/sandboxes/{sandboxId}/policy/loosened-stage', ...one },
+    summary: 'Switch to any stage of the policy.',
+    operationClass: 'policies:loosen',
+    effect: 'idempotent',
+    body: jsonBody(StageSwitch),
     reply: ok(Sandbox),
   }),
   rollbackSandbox: route({

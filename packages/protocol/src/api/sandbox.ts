@@ -24,6 +24,8 @@ import {
 } from '../names.ts';
 import { ErrorBody } from './error-body.ts';
 import { LayerSelectorText } from './layer.ts';
+import { NetworkRule } from './network-rule.ts';
+import { PolicyChoice, PolicyStageWord } from './policy.ts';
 
 export const BACKENDS = ['fncall', 'container', 'microvm', 'fullvm'] as const;
 export const Backend = words('Backend', BACKENDS);
@@ -91,24 +93,6 @@ export const Ttl = record(
 );
 export type Ttl = Static<typeof Ttl>;
 
-export const NetworkRule = record(
-  'NetworkRule',
-  {
-    kind: words('NetworkRuleKind', ['service', 'domain', 'address']),
-    target: Type.String({
-      minLength: 1,
-      maxLength: 253,
-      pattern: '^[A-Za-z0-9*._:/-]+$',
-      description:
-        'Name of a service, a domain (`*.` in front for all below), or an address range.',
-    }),
-    ports: Type.Optional(listOfMax(integer(1, 65_535), 64)),
-    protocol: Type.Optional(words('NetworkProtocol', ['tcp', 'udp'])),
-  },
-  'One thing that a sandbox may reach; everything else is denied.',
-);
-export type NetworkRule = Static<typeof NetworkRule>;
-
 export const NETWORK_RULES_MAX = 256;
 const networkRules = listOfMax(NetworkRule, NETWORK_RULES_MAX);
 const networkVersion = (description: string) => integer(1, 2 ** 32 - 1, description);
@@ -142,6 +126,8 @@ const specFields = {
   layers: Type.Optional(listOfMax(LayerSelectorText, 64, 1)),
   limits: Type.Optional(SandboxLimits),
   network: Type.Optional(networkRules),
+  policy: Type.Optional(PolicyChoice),
+  stage: Type.Optional(PolicyStageWord),
   env: Type.Optional(EnvVariables),
   user: Type.Optional(UserText),
   cwd: Type.Optional(DirectoryText),
@@ -223,6 +209,7 @@ export const Sandbox = record('Sandbox', {
   expiresAtMs: Type.Optional(instantMs('By its lifetime or idle time, whichever is first.')),
   timings: SandboxTimings,
   protections: listOfMax(Protection, 64),
+  stage: Type.Optional(PolicyStageWord),
   upperDriver: Type.Optional(name),
   network: Type.Optional(SandboxNetwork),
   usage: Type.Optional(
