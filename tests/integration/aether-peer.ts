@@ -18,8 +18,7 @@ import { connectUnix } from '@dsec/transport';
 
 const NATIVE = new URL('../../native/build/', import.meta.url).pathname;
 
-/** Longer than any test waits for one frame. */
-/** The lab's processor is an emulated one. */
+/** Longer than any test waits for one frame; the lab's processor is an emulated one. */
 const SILENCE_MS = process.env.DSEC_LAB === '1' ? 150_000 : 45_000;
 
 export type FrameType = AetherFrame['type'];
