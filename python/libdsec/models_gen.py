@@ -1850,6 +1850,7 @@ class SandboxCreate(BaseModel):
         default=None,
         description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
     )
+    watch_paths: list[str] | None = None
     require_protections: list[str] | None = None
     allow_degraded: bool | None = Field(
         default=None,
@@ -1906,6 +1907,7 @@ class SandboxSpec(BaseModel):
         default=None,
         description="It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the scope grading make it, run commands in it, and reach its files and ports.",
     )
+    watch_paths: list[str] | None = None
     require_protections: list[str] | None = None
     allow_degraded: bool | None = Field(
         default=None,

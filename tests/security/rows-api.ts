@@ -39,4 +39,8 @@ export const API_ROWS: readonly Row[] = [
     ...{ id: 113, name: 'tls-old', expected: 'nothing below 1.2, nothing in the clear' },
     shownBy: 'packages/transport/test/tls-files.test.ts',
   },
+  {
+    ...{ id: 114, name: 'tamper', expected: 'told, whatever way a watched path is changed' },
+    shownBy: 'tests/security/tamper.test.ts',
+  },
 ];

@@ -5,6 +5,7 @@ import type { Backend } from '@dsec/backend';
 import type { DoctorReport, Health } from '@dsec/protocol';
 import type { ProjectId } from '@dsec/std';
 import { addAuditMetrics } from './audit/audit-metrics.ts';
+import { createWatchedPaths } from './audit/watched-paths.ts';
 import { type EdgeCore, type EdgeCoreOptions, openEdgeCore } from './edge-core.ts';
 import { type Agents, createAgents } from './exec/agents.ts';
 import type { CommandLimits } from './exec/commands.ts';
@@ -96,20 +97,29 @@ async function complete(
     oomKills: async ({ key }) => (await backend.stats(key)).oomKills ?? 0,
     ...(commands === undefined ? {} : { limits: commands }),
   });
+  const watchedPaths = createWatchedPaths({
+    ...{ ...core, agents, random, clock },
+    onFault: (sandbox, err) =>
+      options.log.warn({ sandbox, err }, 'watched paths could not be looked at'),
+  });
   await core.recover(signal);
   exec.recover();
   const metrics = createEdgeMetrics(() => sandboxes.list());
   addLifecycleMetrics(metrics.registry, sandboxes);
   addAuditMetrics(metrics.registry, core.audit);
   const handlers = createEdgeHandlers({
-    ...{ ...core, agents, random, exec, metrics, version, doctor, platformProject },
+    ...{ ...core, agents, random, exec, metrics, version, doctor, platformProject, watchedPaths },
     backend: { stats: (key) => usageOf(backend, key) },
     files: createFiles({ ...core, agents, random }),
     ports: createPorts({ sandboxes, agents }),
     state: core.state,
     health: () => healthOf(core),
   });
-  return { ...core, exec, handlers, metrics };
+  const close = () => {
+    watchedPaths.close();
+    return core.close();
+  };
+  return { ...core, close, exec, handlers, metrics };
 }
 
 /** What the API calls usage: not why processes died. */

@@ -1,4 +1,11 @@
-import type { NetworkRule, SandboxLimits, SandboxSpec, Ttl } from '@dsec/protocol';
+import type {
+  NetworkRule,
+  PolicyChoice,
+  SandboxLimits,
+  SandboxSpec,
+  Stage,
+  Ttl,
+} from '@dsec/protocol';
 import { type Present, present } from './pages.ts';
 
 /** What a sandbox is to be. What is absent gets the default of the node. */
@@ -11,12 +18,18 @@ export interface SandboxOptions {
   readonly limits?: SandboxLimits | undefined;
   /** What it may reach; everything else is denied. */
   readonly network?: readonly NetworkRule[] | undefined;
+  /** What it may do: a policy, or the name of a profile (`default` where absent). */
+  readonly policy?: PolicyChoice | undefined;
+  /** Of the policy, to begin with. */
+  readonly stage?: Stage | undefined;
   /** Variables of every command in it. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Who runs its commands when they name nobody. */
   readonly user?: string | undefined;
   /** Where its commands start. */
   readonly cwd?: string | undefined;
+  /** What is changed at these paths, or below, is told as events `tamper` and in the audit. */
+  readonly watchPaths?: readonly string[] | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** The job that it belongs to, by which many are found and steered together. */
   readonly job?: string | undefined;
@@ -53,10 +66,13 @@ export interface CreateManyOptions extends SandboxOptions, RequestOptions {
 export function sandboxSpecOf(options: SandboxOptions): Present<SandboxSpec> {
   const { layers, network, requireProtections } = options;
   const { environment, backend, limits, env, user, cwd, labels, job, ttl, isolation } = options;
+  const { policy, stage, watchPaths } = options;
   return present({
     ...{ environment, backend, limits, env, user, cwd, labels, job, ttl, isolation },
+    ...{ policy, stage },
     layers: layers && [...layers],
     network: network && [...network],
+    watchPaths: watchPaths && [...watchPaths],
     requireProtections: requireProtections && [...requireProtections],
     allowDegraded: options.allowDegraded,
     grading: options.grading,

@@ -15,6 +15,7 @@ M = TypeVar("M", bound=BaseModel)
 
 Backend = Literal["fncall", "container", "microvm", "fullvm"]
 Isolation = Literal["job", "project", "node"]
+Stage = Literal["build", "solve", "grade"]
 SandboxState = Literal[
     "creating",
     "running",
@@ -38,8 +39,10 @@ class SpecOptions(TypedDict, total=False):
 
     `layers`: instead of an environment, `kind/name:version` each, the base first. `backend`: what runs it.
     `limits`: processors in thousandths, memory and disk in bytes. `network`: what it may reach; nothing,
-    where absent. `env`, `user`, `cwd`: defaults of its commands. `labels`, `job`: to find it, and to act on
-    many. `ttl`: milliseconds until it ends by itself. `isolation`: who may share its layers in memory.
+    where absent. `policy`: what it may do, as a document or the name of a profile, and `stage`: the one
+    of its stages to begin with. `env`, `user`, `cwd`: defaults of its commands. `watch_paths`: what is
+    changed there, or below, is told as events `tamper`. `labels`, `job`: to find it, and to act on many.
+    `ttl`: milliseconds until it ends by itself. `isolation`: who may share its layers in memory.
     `require_protections`, `allow_degraded`: what the node must be able to enforce. `grading`: for graders
     alone, see the guide to grading.
     """
@@ -48,9 +51,12 @@ class SpecOptions(TypedDict, total=False):
     backend: Backend | None
     limits: models.SandboxLimits | Mapping[str, Any] | None
     network: Sequence[models.NetworkRule | Mapping[str, Any]] | None
+    policy: str | models.Policy | Mapping[str, Any] | None
+    stage: Stage | None
     env: Mapping[str, str] | None
     user: str | None
     cwd: str | None
+    watch_paths: Sequence[str] | None
     labels: Mapping[str, str] | None
     job: str | None
     ttl: models.Ttl | Mapping[str, Any] | None
@@ -104,6 +110,8 @@ def spec_fields(environment: str | None, options: Mapping[str, Any]) -> dict[str
         fields["limits"] = as_model(models.SandboxLimits, fields["limits"])
     if fields.get("ttl") is not None:
         fields["ttl"] = as_model(models.Ttl, fields["ttl"])
+    if fields.get("policy") is not None and not isinstance(fields["policy"], str):
+        fields["policy"] = as_model(models.Policy, fields["policy"])
     if fields.get("network") is not None:
         fields["network"] = [as_model(models.NetworkRule, rule) for rule in fields["network"]]
     return {name: value for name, value in fields.items() if value is not None}

@@ -30,7 +30,7 @@ export function checkOperation(operation: string, { operationClass, params }: Ro
 /** Fields of a create that an agent may set. Network, policy and isolation are whose job it is. */
 const FIELDS: ReadonlySet<string> = new Set([
   ...['environment', 'layers', 'limits', 'env', 'user', 'cwd', 'labels', 'job', 'ttl', 'waitFor'],
-  ...['backend', 'requireProtections'],
+  ...['backend', 'requireProtections', 'watchPaths'],
 ]);
 const TTL_LEAST_MS = 1000;
 

@@ -6,9 +6,10 @@ import {
   type Health,
   type QueryOf,
 } from '@dsec/protocol';
-import { MINUTE_MS, type ProjectId } from '@dsec/std';
+import { MINUTE_MS, type ProjectId, type SandboxId } from '@dsec/std';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { auditPage } from '../audit/audit-page.ts';
+import type { WatchedPaths } from '../audit/watched-paths.ts';
 import type { EventLog } from '../journal/event-log.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import type { EdgeMetrics } from './edge-metrics.ts';
@@ -28,6 +29,7 @@ export interface PlatformHandlersOptions {
   readonly metrics: EdgeMetrics;
   readonly audit: AuditLog;
   readonly sandboxes: Sandboxes;
+  readonly watchedPaths: Pick<WatchedPaths, 'check'>;
   /** Callers of this project see the events of all; it is that of the platform's own parts. */
   readonly platformProject: ProjectId | undefined;
 }
@@ -47,8 +49,9 @@ type PlatformOperation =
 export function createPlatformHandlers(
   options: PlatformHandlersOptions,
 ): Pick<EdgeHandlers, PlatformOperation> {
-  const { version, state, doctor, health, events, metrics, platformProject, audit } = options;
-  const { list } = options.sandboxes;
+  const { version, state, doctor, health, events, metrics, platformProject, audit, watchedPaths } =
+    options;
+  const { list, find } = options.sandboxes;
   /** Examining a host is work: all who ask at a time share one. */
   let examination: Promise<DoctorReport> | undefined;
   const openApi = JSON.stringify(buildOpenApi(version));
@@ -61,8 +64,13 @@ export function createPlatformHandlers(
         isPlatform: caller.project === platformProject,
       });
     },
-    getAudit: async ({ query }, call) =>
-      auditPage(audit, list(), query, callerOfVisitor(call.principal).project),
+    async getAudit({ query }, call) {
+      const { project } = callerOfVisitor(call.principal);
+      const { sandbox } = query;
+      const isOwn = sandbox !== undefined && find(sandbox as SandboxId)?.project === project;
+      if (isOwn) await watchedPaths.check(sandbox as SandboxId);
+      return auditPage(audit, list(), query, project);
+    },
     getEdgeState: async ({ query }) => state(query),
     getDoctorReport: () => {
       examination ??= doctor(AbortSignal.timeout(DOCTOR_MS)).finally(() => {

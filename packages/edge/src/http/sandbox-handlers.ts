@@ -8,6 +8,7 @@ import type {
   Ttl,
 } from '@dsec/protocol';
 import { DsecError, isEndState, type SandboxId } from '@dsec/std';
+import type { WatchedPaths } from '../audit/watched-paths.ts';
 import type { KeyedContext, OperationContext } from '../operation.ts';
 import type { SandboxEntry, Sandboxes } from '../sandboxes.ts';
 import { contextOf, type EdgeHandlers, keyedContextOf } from './handlers.ts';
@@ -43,6 +44,7 @@ export interface SandboxLifecycle {
 export interface SandboxHandlersOptions {
   readonly sandboxes: Sandboxes;
   readonly lifecycle: SandboxLifecycle;
+  readonly watchedPaths: Pick<WatchedPaths, 'check'>;
   readonly backend: Pick<Backend, 'stats'>;
 }
 
@@ -61,6 +63,7 @@ type SandboxOperation =
 export function createSandboxHandlers({
   sandboxes,
   lifecycle,
+  watchedPaths,
   backend,
 }: SandboxHandlersOptions): Pick<EdgeHandlers, SandboxOperation> {
   const changed =
@@ -98,7 +101,10 @@ export function createSandboxHandlers({
       }
       return withUsage(sandboxes.view(entry), entry, backend);
     },
-    stopSandbox: changed((entry, context) => lifecycle.stop(entry, context)),
+    stopSandbox: changed(async (entry, context) => {
+      await watchedPaths.check(entry.id);
+      await lifecycle.stop(entry, context);
+    }),
     pauseSandbox: changed((entry, context) => lifecycle.pause(entry, context)),
     resumeSandbox: changed((entry, context) => lifecycle.resume(entry, context)),
     setSandboxStage: switched(false),

@@ -120,6 +120,7 @@ export const NetworkUpdate = record(
 );
 export type NetworkUpdate = Static<typeof NetworkUpdate>;
 
+const WATCH_PATHS_MAX = 16;
 const specFields = {
   backend: Type.Optional(Backend),
   environment: Type.Optional(name),
@@ -141,6 +142,14 @@ const specFields = {
         'It may have layers of kind grading, and the tools of the platform at /.dsec. Only keys with the ' +
         'scope grading make it, run commands in it, and reach its files and ports.',
     }),
+  ),
+  /** What is changed at these paths, or below, becomes an event `tamper`. */
+  watchPaths: Type.Optional(
+    listOfMax(
+      Type.String({ maxLength: 4095, pattern: '^/[^\\u0000]*[^\\u0000/]$' }),
+      WATCH_PATHS_MAX,
+      1,
+    ),
   ),
   requireProtections: Type.Optional(listOfMax(name, 64)),
   allowDegraded: Type.Optional(
