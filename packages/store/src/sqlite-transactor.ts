@@ -64,7 +64,7 @@ const BUSY_RETRY_MS = 5;
  * COMMIT gives up the thread, so readers on the same connection never see half a batch.
  */
 export function createTransactor(db: Sqlite, options: TransactorOptions): Transactor {
-  const { nowMs, pendingWritesMax, busyTimeoutMs, flusher } = options;
+  const { pendingWritesMax, busyTimeoutMs, flusher } = options;
   const pending: PendingWrite[] = [];
   const steps: ((scope: WriteScope) => void)[] = [];
   const runBatch = createBatchRunner(db, options, steps);
@@ -102,18 +102,6 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
     flushing = undefined;
   };
 
-  const readUnflushed = <T>(operation: (nowMs: number) => T): Promise<T> =>
-    whileBusy(busyTimeoutMs, () => {
-      if (!open) throw storeClosed();
-      flusher.assertWhole();
-      return operation(nowMs());
-    });
-  const readOne = async <T>(operation: (nowMs: number) => T): Promise<T> => {
-    const value = await readUnflushed(operation);
-    await flusher.flushSeen();
-    return value;
-  };
-
   return {
     write<T>(operation: (scope: WriteScope) => T, bytes = 0, onCommitted?: () => void) {
       if (!open) return Promise.reject(storeClosed());
@@ -127,8 +115,7 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
         flushing ??= flush();
       });
     },
-    read: (operation) => readOne((nowMs) => db.transaction(() => operation(nowMs))()),
-    ...{ readOne, readUnflushed },
+    ...createReads(db, options, () => open),
     housekeep(step) {
       steps.push(step);
     },
@@ -136,6 +123,28 @@ export function createTransactor(db: Sqlite, options: TransactorOptions): Transa
       open = false;
       await flushing;
     },
+  };
+}
+
+function createReads(
+  db: Sqlite,
+  { flusher, busyTimeoutMs, nowMs }: TransactorOptions,
+  isOpen: () => boolean,
+): Pick<Transactor, 'read' | 'readOne' | 'readUnflushed'> {
+  const readUnflushed = <T>(operation: (nowMs: number) => T): Promise<T> =>
+    whileBusy(busyTimeoutMs, () => {
+      if (!isOpen()) throw storeClosed();
+      flusher.assertWhole();
+      return operation(nowMs());
+    });
+  const readOne = async <T>(operation: (nowMs: number) => T): Promise<T> => {
+    const value = await readUnflushed(operation);
+    await flusher.flushSeen();
+    return value;
+  };
+  return {
+    read: (operation) => readOne((nowMs) => db.transaction(() => operation(nowMs))()),
+    ...{ readOne, readUnflushed },
   };
 }
 
