@@ -36,7 +36,7 @@ class AsyncBody:
         elif callable(data):
             self._make = data
         else:
-            self._items = cast(async_io.Items, data)
+            self._items = data
         if self._file is not None and self._file.seekable():
             self._start = self._file.tell()
             self.length = self._file.seek(0, os.SEEK_END) - self._start

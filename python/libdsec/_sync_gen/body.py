@@ -38,7 +38,7 @@ class Body:
         elif callable(data):
             self._make = data
         else:
-            self._items = cast(sync_io.Items, data)
+            self._items = data
         if self._file is not None and self._file.seekable():
             self._start = self._file.tell()
             self.length = self._file.seek(0, os.SEEK_END) - self._start
