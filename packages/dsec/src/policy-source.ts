@@ -21,9 +21,11 @@ export function readPolicy(source: string): PolicyDocument {
   return parsePolicyText(readFileSync(isInput ? 0 : source, 'utf8'), isInput ? 'policy' : source);
 }
 
-/** What a policy depends on, of this machine. Sessions keep the capabilities that aether gives to all. */
+/** What containers of this machine are enforced with: AppArmor and rules of devices are not used yet. */
 export const factsOfHost = (): PolicyFacts => ({
   ...probeSecurity(),
-  hasSessionCapabilities: false,
+  hasAppArmor: false,
+  deviceRules: 'none',
+  hasSessionCapabilities: true,
   hasToolMount: false,
 });

@@ -3,6 +3,7 @@ import { check, type SandboxCreate, SandboxSpec } from '@dsec/protocol';
 import { type DsecError, parseJobId, parseSandboxId } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
 import { withoutNetwork } from '../src/network/network.ts';
+import { createNodePolicies } from '../src/policy/node-policies.ts';
 import { CALLER, CREATE, HOST, LAYER } from './core-world.ts';
 
 const { id } = parseSandboxId('sb-s1-e1-abcdefghijklmnop');
@@ -18,6 +19,7 @@ function settle(
 ) {
   return settleSpec({
     ...{ id, create, caller, backend: CONTAINER, policy: defaultNodePolicy(HOST) },
+    policies: createNodePolicies(undefined),
     environment: {
       layers: [{ requested: 'base/t:latest', ref: 'base/t:1.0.0', kind: 'base', layerId: LAYER }],
       image: image === null ? null : { ...IMAGE, ...image },

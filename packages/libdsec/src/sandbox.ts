@@ -3,6 +3,7 @@ import {
   type NetworkRule,
   ROUTES,
   type Sandbox as SandboxInfo,
+  type Stage,
   type Ttl,
 } from '@dsec/protocol';
 import { SECOND_MS } from '@dsec/std';
@@ -214,6 +215,19 @@ export class Sandbox {
     }
     const input = { params: { sandboxId: this.id }, body: { version, rules: [...rules] } };
     this.#info = await this.#server.call(ROUTES.updateNetwork, input, settings);
+    return this;
+  }
+
+  /**
+   * Switches to another stage of its policy. One that hides a path, or takes away something else that a
+   * process could keep, ends its commands and sessions first. `loosen`: also to one that allows more, which
+   * takes a key with the scope `policies:loosen` (`permission-denied`).
+   */
+  async setStage(stage: Stage, options: CallSettings & { loosen?: boolean } = {}): Promise<this> {
+    const { loosen = false, ...settings } = options;
+    const route = loosen ? ROUTES.loosenSandboxStage : ROUTES.setSandboxStage;
+    const input = { params: { sandboxId: this.id }, body: { stage } };
+    this.#info = await this.#server.call(route, input, settings);
     return this;
   }
 

@@ -31,6 +31,7 @@ from libdsec._core.spec import (
     CreateOptions,
     GradeOptions,
     SandboxState,
+    Stage,
     as_model,
     exec_spec,
     grade_request,
@@ -302,6 +303,16 @@ class Sandbox:
     def renew(self, ttl: models.Ttl | Mapping[str, Any]) -> Sandbox:
         """Sets what ends it by itself: `idle_ms`, `lifetime_ms`, `grace_ms`, counted from now on."""
         return self._update(routes.RENEW_SANDBOX, as_model(models.Ttl, ttl))
+
+    def set_stage(self, stage: Stage, *, loosen: bool = False) -> Sandbox:
+        """Switches to another stage of its policy.
+
+        One that hides a path, or takes away something else that a process could keep, ends its commands and
+        sessions first. `loosen`: also to one that allows more, which takes a key with the scope
+        `policies:loosen` (`PermissionDeniedError`).
+        """
+        route = routes.LOOSEN_SANDBOX_STAGE if loosen else routes.SET_SANDBOX_STAGE
+        return self._update(route, as_model(models.StageSwitch, {"stage": stage}))
 
     def set_network(
         self,

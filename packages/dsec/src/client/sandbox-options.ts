@@ -1,6 +1,8 @@
 import type { SandboxOptions } from '@dsec/libdsec';
+import { type PolicyChoice, STAGES, type Stage } from '@dsec/protocol';
 import { DsecError, MINUTE_MS } from '@dsec/std';
 import { type Flags, listFlag, textFlag } from '../command-line/invocation.ts';
+import { readPolicy } from '../policy-source.ts';
 import { parseBytes, parseCount, parseDurationMs, parsePairs } from './quantities.ts';
 
 /** A sandbox that we are to stop ends by itself so soon after we are gone. */
@@ -24,12 +26,24 @@ export function createOptionsOf(flags: Flags): SandboxOptions {
     ...(environment === undefined ? { layers } : { environment }),
     ...(labels.length === 0 ? {} : { labels: parsePairs(labels, '--label') }),
     ...(variables.length === 0 ? {} : { env: parsePairs(variables, '--var') }),
+    ...given(flags, 'policy', 'policy', choiceOf),
+    ...given(flags, 'stage', 'stage', parseStage),
     ...given(flags, 'job', 'job', (text) => text),
     ...given(flags, 'user', 'user', (text) => text),
     ...given(flags, 'cwd', 'cwd', (text) => text),
     ...limitsOf(flags),
     ...ttlOf(flags),
   };
+}
+
+/** A profile goes by its name: the node knows it. */
+const choiceOf = (source: string): PolicyChoice =>
+  /^profile:[a-z0-9._-]+$/.test(source) ? source.slice('profile:'.length) : readPolicy(source);
+
+function parseStage(text: string): Stage {
+  const stage = STAGES.find((known) => known === text);
+  if (stage !== undefined) return stage;
+  throw new DsecError('invalid-argument', `--stage is one of ${STAGES.join(', ')}`);
 }
 
 function limitsOf(flags: Flags): Pick<SandboxOptions, 'limits'> {

@@ -3,7 +3,7 @@ import { POLICY_STAGE_WORDS } from './words.ts';
 
 const POLICY = { syntax: '<policy>', about: 'a file, - for standard input, or profile:NAME' };
 
-/** What sandboxes may do: looked at without a server. */
+/** What sandboxes may do: policies are looked at without a server. */
 export const POLICY_COMMANDS: readonly CommandRow[] = [
   {
     name: 'policy check',
@@ -53,5 +53,26 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
       'policy explain profile:locked --path /usr/bin/env --socket netlink:raw',
     ],
     load: () => import('../commands/policy-explain.ts'),
+  },
+  {
+    name: 'policy stage',
+    summary: 'switch a sandbox to another stage of its policy',
+    details:
+      'A switch that takes something away which processes could keep, such as a path that it hides, ends ' +
+      'the commands and sessions of the sandbox. One that allows more needs --loosen, and a key with the ' +
+      'scope policies:loosen.',
+    arguments: [
+      { syntax: '<sandbox>', about: 'its id, as dsec ps lists it' },
+      { syntax: '<stage>', about: POLICY_STAGE_WORDS.join(', ') },
+    ],
+    options: [
+      { flags: '--loosen', about: 'also to one that allows more' },
+      {
+        ...{ flags: '--url <address>', setting: 'url' },
+        about: 'the server, when it is not that of the client file',
+      },
+    ],
+    examples: ['policy stage sb-local-local-abcdefghijklmnop solve'],
+    load: () => import('../commands/policy-stage.ts'),
   },
 ];

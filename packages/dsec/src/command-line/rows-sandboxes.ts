@@ -1,6 +1,11 @@
 import type { CommandRow } from './command-row.ts';
 import type { OptionRow } from './table.ts';
-import { EVENT_TYPE_WORDS, OPERATION_CLASS_WORDS, SANDBOX_STATE_WORDS } from './words.ts';
+import {
+  EVENT_TYPE_WORDS,
+  OPERATION_CLASS_WORDS,
+  POLICY_STAGE_WORDS,
+  SANDBOX_STATE_WORDS,
+} from './words.ts';
 
 const URL: OptionRow = {
   ...{ flags: '--url <address>', setting: 'url' },
@@ -48,6 +53,14 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
       { flags: '--disk <size>', about: 'for what it writes' },
       { flags: '--pids <n>', about: 'processes and threads' },
       { flags: '--ttl <time>', about: 'end it after so long, whatever it does' },
+      {
+        flags: '--policy <policy>',
+        about: 'what it may do: a file, - for standard input, or profile:NAME',
+      },
+      {
+        ...{ flags: '--stage <name>', words: POLICY_STAGE_WORDS },
+        about: 'of the policy, to begin with',
+      },
       { flags: '--job <name>', about: 'the job that it belongs to' },
       {
         ...{ flags: '--label <name=value>', repeatable: true },
