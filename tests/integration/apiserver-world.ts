@@ -90,6 +90,9 @@ export interface FleetOptions {
   readonly layers?: LayerStore;
   readonly store?: Store;
   readonly limits?: Partial<HttpServerLimits>;
+  /** Default: loopback and any port. */
+  readonly listen?: { readonly host: string; readonly port: number };
+  readonly allowedHosts?: readonly string[];
   /** Of each key. */
   readonly rateLimit?: { readonly perSecond: number; readonly burst: number };
   /** Its edges take no tickets for two seconds, as edges do that have just started. */
@@ -111,7 +114,8 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
     Array.from({ length: options.apiservers ?? 1 }, () =>
       startApiserver({
         ...{ store, layers, clock: systemClock, random: systemRandom, log: quiet },
-        listen: { host: '127.0.0.1', port: 0 },
+        listen: options.listen ?? { host: '127.0.0.1', port: 0 },
+        ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
         edges: edges.map(({ id, address }) => ({ edgeId: id, shardId: SHARD, address })),
         ticketKey: { id: TICKET_KEY, privateKey: keys.privateKey },
         ...{ platformProject: PLATFORM, version: '0.1.0', recheckMs: 200 },
@@ -122,8 +126,8 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
   );
   const clients: { close(): Promise<void> }[] = [];
   const connect = (address: ListenAddress, secret: string): Caller => {
-    const port = 'port' in address ? address.port : 0;
-    const caller = callerWith(`http://127.0.0.1:${port}`, secret);
+    const { host, port } = 'port' in address ? address : { host: '127.0.0.1', port: 0 };
+    const caller = callerWith(`http://${host}:${port}`, secret);
     clients.push(caller.client);
     return caller;
   };

@@ -31,6 +31,10 @@ export const API_ROWS: readonly Row[] = [
     shownBy: API,
   },
   {
+    ...{ id: 115, name: 'agent-caller', expected: 'the API from inside, and nothing else' },
+    shownBy: 'tests/security/agent-caller.test.ts',
+  },
+  {
     ...{ id: 111, name: 'rate-flood', expected: 'refused, and others are not' },
     shownBy: API,
   },
