@@ -36,7 +36,15 @@ from libdsec._sync_gen.sandbox import Sandbox
 from libdsec._sync_gen.session import Session
 from libdsec.errors import CommandFailed, DsecError, Timeout
 from libdsec.errors_gen import *  # noqa: F403
-from libdsec.models_gen import KeyLimits, NetworkRule, PtySize, SandboxLimits, Ttl
+from libdsec.models_gen import (
+    GradeCommand,
+    KeyLimits,
+    NetworkRule,
+    Policy,
+    PtySize,
+    SandboxLimits,
+    Ttl,
+)
 from libdsec.report import DSecClient, DSecContainerRunArgs
 
 __all__ = [
@@ -64,12 +72,14 @@ __all__ = [
     "ExecResult",
     "FileInfo",
     "Files",
+    "GradeCommand",
     "Jobs",
     "KeyLimits",
     "Keys",
     "Layers",
     "NetworkRule",
     "OutputChunk",
+    "Policy",
     "PtySize",
     "Sandbox",
     "SandboxFailure",

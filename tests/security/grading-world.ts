@@ -43,7 +43,18 @@ export interface GradingWorld {
 }
 
 export async function openGradingWorld(): Promise<GradingWorld> {
-  const programs = ['mkdir', 'mkfifo', 'ln', 'cp', 'mv', 'chmod', 'find', 'truncate', 'readlink'];
+  const programs = [
+    'mkdir',
+    'mkfifo',
+    'ln',
+    'cp',
+    'mv',
+    'chmod',
+    'find',
+    'truncate',
+    'readlink',
+    'grep',
+  ];
   const server = await startServerWorld({ backend: 'container', base: { programs } });
   const { url, api_key: apiKey } = server.variables;
   const client = new Client({ url, apiKey });

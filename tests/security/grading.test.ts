@@ -1,5 +1,5 @@
 /**
- * Grading against a solver that cheats (THREATS rows 9 to 14): the state that it leaves is shown to change a
+ * Grading against a solver that cheats (THREATS rows 9, 10, 11, 13 and 14): the state that it leaves is shown to change a
  * run in its own sandbox first, and then not to change what is graded.
  */
 import { execFileSync } from 'node:child_process';
@@ -151,7 +151,7 @@ describe.skipIf(!isRoot)('grading (needs root)', () => {
   it('11 tested code cannot reach the channel, the runner or the tools', async () => {
     const attacks = [
       'for p in /proc/[0-9]*; do for f in 1 2 3 4 5 6; do echo "x passed one" > $p/fd/$f; done; done',
-      'for p in /proc/[0-9]*; do kill -9 ${p#/proc/}; done',
+      'cd /proc; for p in [0-9]*; do kill -9 $p; done',
       'cat /.dsec/platform/runner > /tmp/x; echo y > /.dsec/platform/runner',
       'echo y > /.dsec/sum/check.sh; rm -rf /.dsec; mv /.dsec /gone; mkdir /.dsec/new',
     ].map((attack) => `(${attack}) 2>/dev/null`);
@@ -168,7 +168,7 @@ describe.skipIf(!isRoot)('grading (needs root)', () => {
     }
   });
 
-  it('12 what is no file is left, and what is too large is refused', async () => {
+  it('what is no file is left, and what is too large is refused', async () => {
     const odd = [
       'rm -rf /work/src; mkdir /work/src; cd /work/src',
       'mkfifo fifo; ln -s /etc/passwd out; ln -s ../../etc up; ln -s a/.. hop; mkdir a; ln -s a in',
@@ -248,20 +248,11 @@ describe.skipIf(!isRoot)('grading (needs root)', () => {
     await using solver = await world.solver();
     const daemon = 'while :; do echo "echo 42" > /work/src/sum.sh; sleep 0.01; done';
     await solver.start(['sh', '-c', daemon]);
-    const commands = [
-      {
-        argv: [
-          'sh',
-          '-c',
-          'read -r w <&4; echo "$w passed $(cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -c "[w]hile")" >&3',
-        ],
-        expect: ['0'],
-      },
-    ];
-    expect((await graded(solver, { commands })).passed).toBe(1);
-    expect((await solver.exec('cat /proc/[0-9]*/cmdline | tr "\\0" " "')).stdout).toContain(
-      'while',
-    );
+    const look = 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " " | grep -c "[s]um.sh"';
+    expect((await solver.exec(look)).stdout).toBe('1\n');
+    const argv = ['sh', '-c', `read -r w <&4; echo "$w passed $(${look})" >&3`];
+    const report = await graded(solver, { commands: [{ argv, expect: ['0'] }] });
+    expect(report.passed).toBe(1);
   });
 
   it('solvers see neither answers nor those who grade', async () => {

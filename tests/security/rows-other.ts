@@ -1,7 +1,7 @@
 /** Rows of the table that this suite does not check, each with who does or what it waits for. */
 import type { Row } from './rows.ts';
 
-const GRADING = 'grading (step E)';
+const GRADING = 'tests/security/grading.test.ts';
 
 export const OTHER_ROWS: readonly Row[] = [
   {
@@ -14,18 +14,18 @@ export const OTHER_ROWS: readonly Row[] = [
   },
   {
     ...{ id: 10, name: 'grade-conftest', expected: 'the reward of an untouched solution' },
-    waitsFor: GRADING,
+    shownBy: GRADING,
   },
   {
     ...{ id: 11, name: 'grade-early-exit', expected: '`grade-invalid`' },
-    waitsFor: GRADING,
+    shownBy: GRADING,
   },
   {
     ...{ id: 13, name: 'grade-tool-shadow', expected: 'refused, or shadowed by the platform' },
-    waitsFor: GRADING,
+    shownBy: GRADING,
   },
   {
     ...{ id: 14, name: 'grade-time', expected: 'what the solver left running is absent' },
-    waitsFor: GRADING,
+    shownBy: GRADING,
   },
 ];

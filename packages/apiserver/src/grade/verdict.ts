@@ -17,6 +17,8 @@ export interface GradedTest {
 }
 
 const SHOWN_MAX = 20;
+/** Of a text among the details of an error. */
+const SHOWN_LENGTH = 1000;
 const LINE = /^test ([a-z]+) (.+)$/;
 
 /** Throws `grade-invalid` with what is missing: a status alone is never a score. */
@@ -25,9 +27,9 @@ export function verdictOf(runs: readonly CommandRun[]): readonly GradedTest[] {
 }
 
 function testsOf({ command, exec, told, output }: CommandRun, index: number): GradedTest[] {
-  const fail = (why: string, more: Readonly<Record<string, unknown>> = {}) =>
+  const fail = (why: string, more: Readonly<Record<string, string>> = {}) =>
     new DsecError('grade-invalid', `command ${index}: ${why}`, {
-      details: { command: index, output: output.slice(-2000), ...more },
+      details: { command: index, output: output.slice(-SHOWN_LENGTH), ...more },
     });
   const { exit } = exec;
   if (exit?.timedOut === true) throw fail('its time was up before it had ended');
@@ -54,7 +56,7 @@ function testsOf({ command, exec, told, output }: CommandRun, index: number): Gr
 function compare(
   expected: readonly string[],
   found: ReadonlyMap<string, TestOutcome>,
-  fail: (why: string, more: Readonly<Record<string, unknown>>) => DsecError,
+  fail: (why: string, more: Readonly<Record<string, string>>) => DsecError,
 ): GradedTest[] {
   const wanted = new Set(expected);
   const missing = expected.filter((name) => !found.has(name));
@@ -64,8 +66,11 @@ function compare(
     throw fail(
       `${missing.length} of ${expected.length} expected tests were not reported, ${unexpected.length} ` +
         `others were: ${first}`,
-      { missing: missing.slice(0, SHOWN_MAX), unexpected: unexpected.slice(0, SHOWN_MAX) },
+      { missing: shown(missing), unexpected: shown(unexpected) },
     );
   }
   return expected.map((name) => ({ name, outcome: found.get(name) ?? 'error' }));
 }
+
+const shown = (names: readonly string[]) =>
+  names.slice(0, SHOWN_MAX).join('\n').slice(0, SHOWN_LENGTH);
