@@ -3,6 +3,7 @@ import { benchCreate } from './create.ts';
 import { benchDensity } from './density.ts';
 import { benchExec } from './exec.ts';
 import { benchLayers } from './layers.ts';
+import { benchNetwork } from './network.ts';
 import { type BenchOptions, type BenchReport, renderReport } from './report.ts';
 
 const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchReport>>> = {
@@ -10,6 +11,7 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
   exec: benchExec,
   density: benchDensity,
   layers: benchLayers,
+  network: benchNetwork,
 };
 const COUNT_MAX = 16_384;
 const UPPERS = ['tmpfs', 'image', 'btrfs'] as const;

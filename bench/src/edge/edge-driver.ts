@@ -74,10 +74,10 @@ export const writeBlocks = ({ bytes, keptBytes }: StdoutInput): ExecSpec => ({
 
 export function createEdgeDriver(
   edge: Edge,
-  create: { readonly layers: readonly string[]; readonly limits: Partial<SandboxLimits> },
+  create: Pick<SandboxCreate, 'limits' | 'network'> & { readonly layers: readonly string[] },
   signal: AbortSignal,
 ): EdgeDriver {
-  const held = createHeld(edge, { layers: [...create.layers], limits: create.limits });
+  const held = createHeld(edge, { ...create, layers: [...create.layers] });
   const { add, release, all } = held;
   const shrink = (interrupted?: AbortSignal) => {
     const entries = all();
@@ -123,13 +123,13 @@ function createHeld(edge: Edge, request: SandboxCreate): Held {
   return {
     async add(limits) {
       const asked = limits === undefined ? request : { ...request, limits };
-      const entry = await edge.lifecycle.create(asked, context());
+      const entry = await edge.lifecycle.create(asked, contextOf());
       held.add(entry);
       upper = entry.runtime?.upperDriver ?? upper;
       return entry;
     },
     async release(entry) {
-      await edge.lifecycle.stop(entry, context());
+      await edge.lifecycle.stop(entry, contextOf());
       held.delete(entry);
     },
     all: () => [...held],
@@ -203,7 +203,7 @@ const NEVER = new AbortController().signal;
 let requests = 0;
 
 /** Of a new request; made with little, since its cost counts as the edge's. */
-function context(): KeyedContext {
+export function contextOf(): KeyedContext {
   requests += 1;
   const number = requests.toString(16).padStart(16, '0');
   return {
@@ -216,12 +216,12 @@ function context(): KeyedContext {
 }
 
 async function runTrue(edge: Edge, entry: SandboxEntry): Promise<void> {
-  const { exec } = await edge.exec.execs.start(entry, TRUE, context());
+  const { exec } = await edge.exec.execs.start(entry, TRUE, contextOf());
   if (exec.exit?.exitCode !== 0) throw new Error(`true: ${JSON.stringify(exec)}`);
 }
 
 async function sample(edge: Edge, entry: SandboxEntry) {
-  const { exec } = await edge.exec.execs.start(entry, SLEEP, context());
+  const { exec } = await edge.exec.execs.start(entry, SLEEP, contextOf());
   const { id, generation } = entry.key;
   const group = join(unifiedCgroup(`dsec-${edge.state({ limit: 1 }).edge}`), `${id}-${generation}`);
   const agentPid = (entry.runtime as { readonly record: { readonly pid: number } }).record.pid;
@@ -234,7 +234,8 @@ async function sample(edge: Edge, entry: SandboxEntry) {
   if (exec.state === 'failed') throw new Error(`the sampled sandbox: ${JSON.stringify(exec)}`);
   const { slot, limits } = entry.plan;
   const upperDriver = entry.runtime?.upperDriver ?? 'none';
-  return { agentPid, commandPid, slot, limits, upperDriver };
+  const isLinked = entry.network !== undefined;
+  return { agentPid, commandPid, slot, limits, upperDriver, isLinked };
 }
 
 /** Of a cgroup and those below it. */
@@ -265,7 +266,7 @@ async function writeMuch(
   }, 20);
   try {
     const started = performance.now();
-    const { exec } = await edge.exec.execs.start(entry, writeBlocks(input), context());
+    const { exec } = await edge.exec.execs.start(entry, writeBlocks(input), contextOf());
     const wallMs = performance.now() - started;
     if (exec.exit?.exitCode !== 0 || exec.stdout.totalBytes !== input.bytes) {
       throw new Error(`the program that writes much: ${JSON.stringify(exec)}`);

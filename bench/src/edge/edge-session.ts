@@ -16,7 +16,10 @@ export interface EdgeSession {
   close(): Promise<void>;
 }
 
-export type EdgeSessionOptions = Pick<EdgeWorkerOptions, 'limits' | 'admission' | 'upperDrivers'>;
+export type EdgeSessionOptions = Pick<
+  EdgeWorkerOptions,
+  'limits' | 'admission' | 'upperDrivers' | 'network'
+>;
 
 /** A new edge refuses tickets from before its start, and a clock's skew beyond it. */
 const SKEW_MS = 2 * SECOND_MS;

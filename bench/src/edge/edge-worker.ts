@@ -19,6 +19,13 @@ import type { SandboxLimits } from '@dsec/protocol';
 import { DsecError, parseEdgeId, parseShardId, systemClock, systemRandom } from '@dsec/std';
 import { cgroupCpuMs, unifiedCgroup } from '../cgroups.ts';
 import { createEdgeDriver, type EdgeDriver } from './edge-driver.ts';
+import {
+  createNetworkDriver,
+  MIRROR_RULES,
+  type NetworkDriver,
+  openNetworkOf,
+  startMirror,
+} from './edge-network.ts';
 import { type EdgeNode, launcherGroup, openEdgeNode, until } from './edge-node.ts';
 
 export interface EdgeWorkerOptions {
@@ -32,6 +39,8 @@ export interface EdgeWorkerOptions {
   readonly upperDrivers?: readonly UpperDriver[];
   readonly limits?: Partial<SandboxLimits>;
   readonly admission?: Partial<AdmissionLimits>;
+  /** Sandboxes have a network, with a mirror in this process; judged by the packet filter, or not. */
+  readonly network?: 'filtered' | 'unfiltered' | undefined;
 }
 
 export interface EdgeCost {
@@ -43,13 +52,14 @@ export interface EdgeCost {
 }
 
 /** Of a lookup, a rate or a leftover the sum over the life of the worker. */
-export type EdgeCommands = EdgeDriver['commands'] & {
-  describe(): { readonly socketPath: string; readonly upper: string };
-  cost(): EdgeCost;
-  pooledCgroups(): number;
-  /** Resolves when nothing is left of any sandbox; rejects with what is. */
-  settle(): Promise<void>;
-};
+export type EdgeCommands = EdgeDriver['commands'] &
+  NetworkDriver['commands'] & {
+    describe(): { readonly socketPath: string; readonly upper: string };
+    cost(): EdgeCost;
+    pooledCgroups(): number;
+    /** Resolves when nothing is left of any sandbox; rejects with what is. */
+    settle(): Promise<void>;
+  };
 
 const UPPER_DRIVERS: readonly UpperDriver[] = ['tmpfs'];
 /** As of a daemon that was not told otherwise. */
@@ -60,9 +70,11 @@ export async function openEdgeWorker(options: EdgeWorkerOptions, signal: AbortSi
   const node = await openEdgeNode(edgeId, options.storeRoot);
   let edge: Edge | undefined;
   let server: EdgeServer | undefined;
+  const mirror = options.network === undefined ? undefined : await startMirror();
   const close = async () => {
     await server?.close(0);
     await edge?.close();
+    mirror?.close();
     await node.remove();
   };
   try {
@@ -89,7 +101,10 @@ function commandsOf(
   signal: AbortSignal,
   closeNode: () => Promise<void>,
 ) {
-  const create = { layers: options.layers, limits: options.limits ?? {} };
+  const create = {
+    ...{ layers: [...options.layers], limits: options.limits ?? {} },
+    ...(options.network === undefined ? {} : { network: MIRROR_RULES }),
+  };
   const driver = createEdgeDriver(edge, create, signal);
   const settle = async () => {
     await until('sandboxes leave nothing', () => node.leftovers().length === 0).catch(() => {
@@ -98,6 +113,7 @@ function commandsOf(
   };
   const commands: EdgeCommands = {
     ...driver.commands,
+    ...createNetworkDriver(edge, create),
     describe: () => ({ socketPath, upper: driver.upperDriver() }),
     cost: () => costOf(node),
     pooledCgroups: node.pooledCgroups,
@@ -137,6 +153,7 @@ async function openBenchEdge(
         throw new DsecError('unsupported', 'a benchmark asks no doctor');
       },
       ...(options.admission === undefined ? {} : { admission: options.admission }),
+      ...openNetworkOf(options.network, stateRoot),
     },
     signal,
   );

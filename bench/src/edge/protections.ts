@@ -15,6 +15,8 @@ export interface SampledSandbox {
   readonly slot: number;
   readonly limits: Required<SandboxLimits>;
   readonly upperDriver: string;
+  /** To the router of a node. */
+  readonly isLinked: boolean;
 }
 
 interface Check {
@@ -47,7 +49,11 @@ const CHECKS: readonly Check[] = [
   { name: 'memory-limit', holds: (s) => limitIs(s, 'memory', memoryMax, s.limits.memoryBytes) },
   { name: 'pids-limit', holds: (s) => limitIs(s, 'pids', pidsMax, s.limits.pidsMax) },
   { name: 'cpu-limit', holds: (s) => limitIs(s, 'cpu', cpuMillicores, s.limits.cpuMillicores) },
-  { name: 'network-namespace', holds: each(hasLoopbackAlone) },
+  {
+    name: 'network-namespace',
+    holds: ({ agentPid, commandPid, isLinked }) =>
+      [agentPid, commandPid].every((pid) => hasDevices(pid, isLinked ? ['eth0', 'lo'] : ['lo'])),
+  },
   {
     name: 'upper-limits',
     // The quota of a subvolume is not part of what btrfs says of its size.
@@ -126,9 +132,10 @@ function hasInertRoot(pid: number): boolean {
   return options.includes('nodev') && options.includes('nosuid');
 }
 
-function hasLoopbackAlone(pid: number): boolean {
-  const devices = readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').slice(2);
-  return devices.length === 1 && devices[0]?.trim().startsWith('lo:') === true;
+function hasDevices(pid: number, names: readonly string[]): boolean {
+  const lines = readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').slice(2);
+  const devices = lines.map((line) => line.trim().split(':')[0]);
+  return devices.sort().join(' ') === names.join(' ');
 }
 
 /** What comes on top of what a sandbox may have: directories of the launcher, tables of a file system. */

@@ -12,8 +12,14 @@ import { asDsecError, DsecError } from '@dsec/std';
 import { parseCount } from './client/quantities.ts';
 import { resolveSettings, type Settings } from './command-line/settings.ts';
 import { stopSignal } from './commands/interrupt.ts';
-import { defaultStateRoot, resolveStatePaths, type StatePaths } from './config.ts';
+import {
+  defaultStateRoot,
+  makeStateDirectory,
+  resolveStatePaths,
+  type StatePaths,
+} from './config.ts';
 import { makeExampleLayers } from './examples/example-layers.ts';
+import { type ExampleMirror, showNetworks, startExampleMirror } from './examples/network-demo.ts';
 import { runTrainingJob } from './examples/training-job.ts';
 import { printError, printWarning } from './output.ts';
 import { requireContainers } from './up/preflight.ts';
@@ -54,9 +60,13 @@ async function main(): Promise<number> {
   const stopped = stopSignal();
   await requireContainers(paths.root, printWarning, 'npm start');
   say(`starting DSec, with its state in ${paths.root}`);
-  const up = await startOrFind(paths, settings);
+  makeStateDirectory(paths.root);
+  // An operator's own map stays in force, and then nothing is shown of networks.
+  const mirror = settings.services === undefined ? await startExampleMirror(paths.root) : undefined;
+  const up = await startOrFind(paths, withServices(settings, mirror));
   try {
-    const status = await runJob(up, paths, { sandboxes, settings, stopped });
+    const job = { sandboxes, settings, stopped };
+    const status = await runJob(up, paths, up.isOurs ? { ...job, mirror } : job);
     if (values.once || !up.isOurs) return status;
     say(invitation(up, paths, status));
     if (!stopped.aborted) {
@@ -66,7 +76,13 @@ async function main(): Promise<number> {
     return status;
   } finally {
     await up.stop();
+    mirror?.close();
   }
+}
+
+function withServices(settings: Settings, mirror: ExampleMirror | undefined): Settings {
+  if (mirror === undefined) return settings;
+  return { ...settings, services: { value: mirror.servicesFile, source: 'npm start' } };
 }
 
 type Serving = Pick<Up, 'url' | 'client' | 'clientFile' | 'stop'> & { readonly isOurs: boolean };
@@ -105,6 +121,8 @@ interface JobOptions {
   readonly sandboxes: number;
   readonly settings: Settings;
   readonly stopped: AbortSignal;
+  /** Absent: the server knows another map, or none. */
+  readonly mirror?: ExampleMirror | undefined;
 }
 
 async function runJob(up: Serving, paths: StatePaths, options: JobOptions): Promise<number> {
@@ -119,7 +137,20 @@ async function runJob(up: Serving, paths: StatePaths, options: JobOptions): Prom
   }
   say(`\na training job: ${sandboxes} sandboxes of ${ENVIRONMENT} in one burst`);
   const { clientFile } = up;
-  return runTrainingJob({ environment: ENVIRONMENT, sandboxes, clientFile, signal });
+  const status = await runTrainingJob({
+    ...{ environment: ENVIRONMENT, sandboxes, clientFile, signal },
+  });
+  if (options.mirror === undefined) return status;
+  say('\nnetworks: a mirror that a rule opens, and nothing else');
+  const shown = new Client(up.client);
+  try {
+    const isRight = await showNetworks({
+      ...{ client: shown, environment: ENVIRONMENT, mirror: options.mirror, signal, say },
+    });
+    return isRight ? status : status || 1;
+  } finally {
+    await shown.close();
+  }
 }
 
 function invitation({ url, clientFile }: Serving, { root }: StatePaths, status: number): string {

@@ -24,6 +24,7 @@ export * from './ring-buffer.ts';
 export * from './syscall.ts';
 export * from './syscall-numbers.ts';
 export * from './terminal.ts';
+export * from './traffic-filter.ts';
 export * from './unnamed-file.ts';
 export * from './user-namespace.ts';
 export * from './xattr.ts';

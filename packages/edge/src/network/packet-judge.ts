@@ -190,7 +190,7 @@ function openFilter(
   const namespaceFd = openSync(router.namespacePath, 'r');
   try {
     const filter = openPacketFilter({
-      ...{ objectsDirectory, directory, cgroup: parent, namespaceFd },
+      ...{ objectsDirectory, directory, cgroup: parent, namespaceFd, areDevicesOwn: true },
       gateway: {
         address: gateway,
         ports: [

@@ -13,6 +13,7 @@ import {
   createBpfLink,
   detachBpfLink,
   errnoOf,
+  filterDevice,
   inNetworkNamespace,
   openBpfObject,
   pinBpfObject,
@@ -60,6 +61,15 @@ export function attachPackets(
       ),
     );
   }
+}
+
+/** The same for a device that no other sandbox gets: the programs stay as long as it does. */
+export function filterPackets(
+  objects: LoadedObjects,
+  device: { readonly namespaceFd: number; readonly index: number },
+): void {
+  const [ingress = -1, egress = -1] = DIRECTIONS.map((section) => objects.programs.get(section));
+  filterDevice({ ...device, ingress, egress });
 }
 
 /** Takes the packet programs of a slot away, if there are any. */

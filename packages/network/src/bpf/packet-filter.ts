@@ -31,6 +31,11 @@ export interface PacketFilterOptions {
   readonly cgroupLevel?: number;
   /** The network namespace that the host ends of the sandboxes' devices are in. */
   readonly namespaceFd: number;
+  /**
+   * A device of the namespace is made for one sandbox and goes with it, so its programs need not be taken
+   * away before: then nothing waits for the kernel's grace periods, tens of milliseconds for each sandbox.
+   */
+  readonly areDevicesOwn?: boolean;
   /** Where the proxies listen. Reached by sandboxes with rules about names, at these ports and no others. */
   readonly gateway: { readonly address: string; readonly ports: readonly GatewayPort[] };
   /**

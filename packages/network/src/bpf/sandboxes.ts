@@ -2,7 +2,7 @@ import { DsecError } from '@dsec/std';
 import { type Address, parseAddress } from '../rules/address.ts';
 import type { KernelSlots, Places } from './kernel-slots.ts';
 import { FREE_SLOT, type Owner, SLOT_UNKNOWN, type SlotRecord } from './layout.ts';
-import { attachPackets, detachPackets, slotsWithPackets } from './links.ts';
+import { attachPackets, detachPackets, filterPackets, slotsWithPackets } from './links.ts';
 import type { LoadedObjects } from './objects.ts';
 import { createSandboxSlot, type SandboxSlot } from './sandbox-slot.ts';
 import type { RuleTables } from './tables.ts';
@@ -40,6 +40,7 @@ export interface SandboxSeams {
   readonly tables: RuleTables;
   readonly namespaceFd: number;
   readonly slotsMax: number;
+  readonly areDevicesOwn?: boolean | undefined;
   /** Of one sandbox. */
   readonly rulesMax: number;
 }
@@ -67,6 +68,7 @@ export function createFilteredSandboxes(seams: SandboxSeams): FilteredSandboxes 
       if (found === undefined) occupy(slot, wanted);
       kernel.point(owner, places);
       if (device === undefined) detachPackets(objects.directory, slot);
+      else if (seams.areDevicesOwn) filterPackets(objects, { namespaceFd, index: device.index });
       else attachPackets(objects, slot, { namespaceFd, index: device.index });
     } catch (thrown) {
       remove(slot);
