@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SYSCALL_RULES } from '../src/seccomp-policy.ts';
-import { BPF, compileSeccomp, SECCOMP } from '../src/seccomp-program.ts';
+import { BPF, compileDenials, compileSeccomp, SECCOMP } from '../src/seccomp-program.ts';
 import { SYSCALLS } from '../src/syscall-table.gen.ts';
 
 const ARCHITECTURES = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const;
@@ -168,5 +168,59 @@ describe('compileSeccomp', () => {
     expect(() => compileSeccomp('riscv64')).toThrow(
       expect.objectContaining({ code: 'unsupported' }),
     );
+  });
+});
+
+describe('denials of a policy', () => {
+  const denials = [
+    { call: 'kill', when: [{ argument: 1, equals: 9, mask: 0xffff_ffff }], errno: 1 },
+    {
+      call: 'socket',
+      when: [
+        { argument: 0, equals: 2, mask: 0xffff_ffff },
+        { argument: 1, equals: 1, mask: 0xf },
+      ],
+      errno: 97,
+    },
+    { call: 'kill', when: [], errno: 13 },
+    { call: 'chmod', when: [], errno: 38 },
+  ];
+
+  it.each(['x64', 'arm64'] as const)('each by its arguments, on %s', (architecture) => {
+    const program = compileDenials(denials, architecture) ?? new Uint8Array(0);
+    const column = architecture === 'x64' ? 1 : 2;
+    const answer = (name: string, ...args: number[]) => {
+      const number = SYSCALLS.find(([known]) => known === name)?.[column] ?? -1;
+      const call = { number, architecture: ARCHITECTURES[architecture], arguments: args };
+      return run(program, call).answer;
+    };
+    expect(answer('kill', 1, 9)).toBe(errno(1));
+    expect(answer('kill', 1, 15)).toBe(errno(13));
+    expect(answer('socket', 2, 1 | 0x8_0000)).toBe(errno(97));
+    expect(answer('socket', 2, 2)).toBe(SECCOMP.ALLOW);
+    expect(answer('socket', 1, 1)).toBe(SECCOMP.ALLOW);
+    expect(answer('openat', 2, 1)).toBe(SECCOMP.ALLOW);
+    // There is no chmod on arm64.
+    if (architecture === 'x64') expect(answer('chmod')).toBe(errno(38));
+  });
+
+  it('more of one call than a short jump passes', () => {
+    const many = Array.from({ length: 60 }, (_, equals) => ({
+      call: 'prctl',
+      when: [{ argument: 0, equals, mask: 0xffff_ffff }],
+      errno: 22,
+    }));
+    const program = compileDenials([...many, { call: 'kill', when: [], errno: 1 }], 'x64');
+    const answer = (number: number, ...args: number[]) =>
+      run(program ?? new Uint8Array(0), {
+        ...{ number, architecture: ARCHITECTURES.x64, arguments: args },
+      }).answer;
+    expect([answer(157, 59), answer(157, 60), answer(62), answer(0)]).toEqual([
+      ...[errno(22), SECCOMP.ALLOW, errno(1), SECCOMP.ALLOW],
+    ]);
+  });
+
+  it('none for calls that the architecture lacks', () => {
+    expect(compileDenials([{ call: 'chmod', when: [], errno: 1 }], 'arm64')).toBeUndefined();
   });
 });

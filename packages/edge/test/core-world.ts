@@ -74,6 +74,8 @@ export interface CoreWorldOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly createStepMs?: number;
+  /** Of the node: taken and kept. */
+  readonly policies?: boolean;
   /** Stands between the edge and the simulated backend. */
   readonly wrap?: (backend: SimBackend) => Backend;
 }
@@ -87,7 +89,10 @@ export function createCoreWorld(options: CoreWorldOptions = {}): CoreWorld {
   const stateRoot = mkdtempSync(join(tmpdir(), 'dsec-edge-'));
   onTestFinished(() => rmSync(stateRoot, { recursive: true, force: true }));
   const latencyMs = { createStep: options.createStepMs ?? 0 };
-  const world = createSimWorld({ clock, random, latencyMs });
+  const world = createSimWorld({
+    ...{ clock, random, latencyMs },
+    policies: options.policies ?? false,
+  });
   let last: EdgeCore | undefined;
   onTestFinished(async () => {
     if (last?.journal.db.open) await last.close();

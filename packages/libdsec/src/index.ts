@@ -14,6 +14,7 @@ export type {
   LayerImportEvent,
   LayerRef,
   NetworkRule,
+  PolicyDocument as Policy,
   PtySize,
   Sandbox as SandboxInfo,
   SandboxLimits,

@@ -3,6 +3,7 @@ import { commandCases } from './cases-commands.ts';
 import { fileCases } from './cases-files.ts';
 import { lifecycleCases } from './cases-lifecycle.ts';
 import { networkCases } from './cases-network.ts';
+import { policyCases } from './cases-policy.ts';
 import { recoveryCases } from './cases-recovery.ts';
 import { streamCases } from './cases-streams.ts';
 import type { BackendFactory, ConformanceCase, ConformanceOptions } from './harness.ts';
@@ -14,6 +15,7 @@ const CASES: Readonly<Record<string, ConformanceTest>> = {
   ...fileCases,
   ...recoveryCases,
   ...networkCases,
+  ...policyCases,
 };
 
 const PATIENCE_MS = 20_000;
