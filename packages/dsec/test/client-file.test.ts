@@ -5,10 +5,10 @@ import { openIam } from '@dsec/iam';
 import { type PrincipalId, type ProjectId, systemClock, systemRandom } from '@dsec/std';
 import { createMemoryStore } from '@dsec/store';
 import { expect, onTestFinished, test } from 'vitest';
-import { ONE } from '../../transport/test/support/certificates.ts';
 import { ensureClientFile, placeOf, readClientFile, urlOf } from '../src/client-file.ts';
 import { readTicketKeys } from '../src/edge-config.ts';
 import { ensureTicketKeys, readTicketKey } from '../src/ticket-key-files.ts';
+import { CERTIFICATE } from './certificate.ts';
 
 const owner = { project: 'default' as ProjectId, principal: 'operator' as PrincipalId };
 const here = { host: '127.0.0.1', port: 7720 };
@@ -52,7 +52,7 @@ test('addresses as clients take them', () => {
 
 test('a server with TLS is called by a name of its certificate, which may vouch for itself', () => {
   const file = join(directory(), 'cert.pem');
-  writeFileSync(file, ONE.cert);
+  writeFileSync(file, CERTIFICATE);
   const any = { host: '0.0.0.0', port: 443 };
   expect(placeOf(any, file, ['dsec.example', '10.0.0.1'])).toEqual({
     ...{ url: 'https://dsec.example:443', caFile: file },

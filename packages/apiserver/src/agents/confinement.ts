@@ -63,8 +63,8 @@ export function confineSpec(
 }
 
 /**
- * How long a sandbox of a key with limits may be there: not longer than the key, from now on. It stands in the
- * record of the request, since a repetition has to ask for the same.
+ * How long a sandbox of a key with limits may be there: not longer than the key, from now on. It stands in
+ * the record of the request, since a repetition has to ask for the same.
  */
 export function lifetimeOf(
   { limits, expiresAtMs = 0 }: Identity,

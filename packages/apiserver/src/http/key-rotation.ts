@@ -1,13 +1,21 @@
-import { type Identity, newSecret } from '@dsec/iam';
+import { type Iam, type Identity, newSecret } from '@dsec/iam';
 import { type BodyOf, type KeyCreated, names, type RouteOf } from '@dsec/protocol';
-import { DsecError, HOUR_MS } from '@dsec/std';
+import { DsecError, HOUR_MS, type Random } from '@dsec/std';
+import type { KeyStore } from '@dsec/store';
 import { type Call, sha256Of } from '@dsec/transport';
 import Type from 'typebox';
 import { createRecords } from '../create/create-record.ts';
+import type { KeyQuota } from '../create/key-quota.ts';
 import { identityOf, type Visitor } from './key-authorizer.ts';
-import type { KeyHandlersOptions } from './key-handlers.ts';
 
 const GRACE_MS = HOUR_MS;
+
+export interface KeyRotationParts {
+  readonly iam: Pick<Iam, 'find' | 'rotate'>;
+  readonly keys: KeyStore;
+  readonly quota: KeyQuota;
+  readonly random: Random;
+}
 
 const KeyRotateRecord = names.record('KeyRotateRecord', {
   format: Type.Literal(1),
@@ -18,7 +26,7 @@ const KeyRotateRecord = names.record('KeyRotateRecord', {
  * A key replaces its own secret, and those of keys that come of it: so nobody gets a secret of a key that
  * may do more, or that would outlive his. Once for one idempotency key; a repetition is not told the secret.
  */
-export function createKeyRotation({ iam, keys, random, quota }: KeyHandlersOptions) {
+export function createKeyRotation({ iam, keys, random, quota }: KeyRotationParts) {
   const records = createRecords(keys, KeyRotateRecord);
   return async (
     keyId: string,

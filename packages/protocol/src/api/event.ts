@@ -79,7 +79,7 @@ export const Event = Type.Union(
       version: integer(1, 2 ** 32 - 1, 'Of the rules that were in force.'),
       suppressed: count('Others since the last event, which were only counted.'),
     }),
-    /** Something that the caller wants to stay as it is was changed from inside. Told once for each change. */
+    /** What the caller wants to stay as it is was changed from inside. Told once for each change. */
     record('TamperEvent', {
       ...common,
       ...about,
