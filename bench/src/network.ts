@@ -59,8 +59,9 @@ export async function benchNetwork(options: BenchOptions): Promise<BenchReport> 
       ...{ bench: 'network', machine, protections: plain.protections, upper: plain.upper },
       metrics: series.metrics(),
       notes: [
-        `create: ${count} lives, ${IN_FLIGHT} at a time, with a link, DNS, proxy and packet filter, and without`,
-        `change: all rules of a sandbox replaced, durable, ${CHANGES} times; connect: ${CONNECTIONS} from bash to the egress proxy`,
+        `create: ${count} lives, ${IN_FLIGHT} at a time, with link, proxies and packet filter, and without`,
+        `change: all rules of a sandbox replaced, durable, ${CHANGES} times`,
+        `connect: ${CONNECTIONS} times from bash to the egress proxy, less an empty loop`,
         `download: ${formatBytes(DOWNLOAD_BYTES)} of plain HTTP through DNS and egress proxy, read by cat`,
       ],
     };

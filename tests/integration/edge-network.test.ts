@@ -89,7 +89,8 @@ describe.runIf(canMount)('networks of containers (needs root)', () => {
 
   it('rules are replaced by the version that is replaced, and what they shut is cut', async () => {
     const own = await net.make();
-    const slow = `exec 3<>/dev/tcp/${MIRROR}/80 && printf 'GET /slow HTTP/1.1\\r\\nHost: ${MIRROR}\\r\\n\\r\\n' >&3; cat <&3; echo ended`;
+    const request = `GET /slow HTTP/1.1\\r\\nHost: ${MIRROR}\\r\\n\\r\\n`;
+    const slow = `exec 3<>/dev/tcp/${MIRROR}/80 && printf '${request}' >&3; cat <&3; echo ended`;
     const flow = await own.start(['/bin/bash', '-c', slow], 'tick');
     const before = own.entry.network?.version ?? 0;
     await lifecycle().updateNetwork(own.entry, { version: before, rules: [] }, context());

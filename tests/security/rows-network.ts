@@ -79,8 +79,7 @@ async function expectTypesRefused(network: NetworkWorld): Promise<void> {
     expect(codeOf(await ask(box, queryOf(long, DNS.a)))).toBe(CODES.noSuchName);
     await ask(box, queryOf(MIRROR, DNS.a));
     // A thousand at once: most of them are dropped, and that is told.
-    const flood =
-      `exec 3<>/dev/udp/${GATEWAY}/53; ` + 'for i in $(seq 1000); do cat /tmp/query >&3; done';
+    const flood = `exec 3<>/dev/udp/${GATEWAY}/53; for i in $(seq 1000); do cat /tmp/query >&3; done`;
     await box.run(['/bin/bash', '-c', flood]);
     await until('the flood is told', async () =>
       (await network.events('denied')).some(
@@ -146,7 +145,8 @@ async function expectNothingReached(network: NetworkWorld): Promise<void> {
   control.destroy();
 }
 
-const SLOW = `exec 3<>/dev/tcp/${MIRROR}/80; printf 'GET /slow HTTP/1.1\\r\\nHost: ${MIRROR}\\r\\n\\r\\n' >&3; `;
+const SLOW_REQUEST = `GET /slow HTTP/1.1\\r\\nHost: ${MIRROR}\\r\\n\\r\\n`;
+const SLOW = `exec 3<>/dev/tcp/${MIRROR}/80; printf '${SLOW_REQUEST}' >&3; `;
 
 async function expectRevoked(network: NetworkWorld): Promise<void> {
   await withNetworked(network, async (box) => {

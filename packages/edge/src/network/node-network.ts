@@ -66,12 +66,7 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const { backend, operator, gateway, clock } = options;
   const pool = createAddressPool(options.pool, options.report.slotsMax);
   const ports = portsOf(operator);
-  if (ports.length > PORTS_MAX) {
-    const message = `the services of this node have ${ports.length} different ports, at most ${PORTS_MAX}`;
-    throw new DsecError('invalid-argument', message);
-  }
-  const byAddress = new Map<string, Known>();
-  const byId = new Map<SandboxId, Known>();
+  const sandboxes = createKnown();
   const listeners: ((denied: DeniedAccess) => void)[] = [];
   const tell = (denied: DeniedAccess) => {
     for (const listener of listeners) listener(denied);
@@ -87,7 +82,7 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   });
   const proxies: Proxies = createProxies({
     ...{ ...options, ports, denials, poolRange: pool.range },
-    findSandbox: (address) => byAddress.get(address),
+    findSandbox: sandboxes.at,
   });
   const compile = (rules: NetworkedSandbox['rules'], version: number): CompiledNetwork => {
     const compiled = compileNetwork(rules, { version, operator });
@@ -96,10 +91,7 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   };
   const know = ({ key, address, version, rules }: NetworkedSandbox): Known => {
     const slot = pool.slotOf(address);
-    const known = { id: key.id, key, address, slot, network: compile(rules, version) };
-    byAddress.set(address, known);
-    byId.set(key.id, known);
-    return known;
+    return sandboxes.add({ id: key.id, key, address, slot, network: compile(rules, version) });
   };
   return {
     check: (rules) => void compile(rules, 1),
@@ -116,7 +108,7 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       return [NAME_PROXIES, judge.protection()];
     },
     async update(sandbox) {
-      if (byId.get(sandbox.key.id)?.key.generation !== sandbox.key.generation) {
+      if (sandboxes.of(sandbox.key) === undefined) {
         throw new DsecError('not-found', `${sandbox.key.id} is not on the network of the node`);
       }
       const known = know(sandbox);
@@ -124,12 +116,11 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       proxies.revokeStale(sandbox.key.id, sandbox.address);
       judge.update(known);
     },
-    async remove({ id, generation }) {
-      const known = byId.get(id);
-      if (known?.key.generation !== generation) return;
-      byId.delete(id);
-      byAddress.delete(known.address);
-      proxies.forget(id);
+    async remove(key) {
+      const known = sandboxes.of(key);
+      if (known === undefined) return;
+      sandboxes.remove(known);
+      proxies.forget(key.id);
       judge.remove(known);
     },
     recovered: () => judge.recovered(),
@@ -142,11 +133,36 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   };
 }
 
+/** By address and by id, as the proxies and the lifecycle ask. */
+function createKnown() {
+  const byAddress = new Map<string, Known>();
+  const byId = new Map<SandboxId, Known>();
+  return {
+    at: (address: string) => byAddress.get(address),
+    of({ id, generation }: NetworkedSandbox['key']): Known | undefined {
+      const found = byId.get(id);
+      return found?.key.generation === generation ? found : undefined;
+    },
+    add(known: Known): Known {
+      byAddress.set(known.address, known);
+      byId.set(known.id, known);
+      return known;
+    },
+    remove({ id, address }: Known): void {
+      byId.delete(id);
+      byAddress.delete(address);
+    },
+  };
+}
+
 /** Where the egress proxy listens: what names are open on, by default and by the operator's services. */
 function portsOf({ services = {}, withoutDefaults = false }: OperatorNetwork): number[] {
   const known = Object.values({ ...(withoutDefaults ? {} : DEFAULT_SERVICES), ...services });
   const mapped = known.flatMap(({ ports = [], mirror }) => [...ports, ...(mirror?.ports ?? [])]);
-  return [...new Set([80, 443, ...mapped])].filter((port) => port !== 53).sort((a, b) => a - b);
+  const all = [...new Set([80, 443, ...mapped])].filter((port) => port !== 53);
+  if (all.length <= PORTS_MAX) return all.sort((a, b) => a - b);
+  const message = `the services of this node have ${all.length} different ports, at most ${PORTS_MAX}`;
+  throw new DsecError('invalid-argument', message);
 }
 
 function accessOf({ sandbox, at, reason, name, port, suppressed }: NetworkDenial): DeniedAccess {

@@ -83,24 +83,62 @@ interface Known extends JudgedSandbox {
 export function createPacketJudge(options: PacketJudgeOptions): PacketJudge {
   const directory = join(options.stateRoot, 'run/bpf');
   const known = new Map<number, Known>();
+  const held = createHeldFilter(options, directory, known);
+  return {
+    ensure: held.ensure,
+    protection: () => protectionOf(held.open() !== undefined, held.fault()),
+    add(sandbox) {
+      const open = held.open();
+      if (open !== undefined) known.set(sandbox.slot, judged(open, sandbox));
+    },
+    update: ({ slot, network }) => held.open()?.filter.setRules(slot + 1, network),
+    remove({ slot, key }) {
+      if (known.get(slot)?.generation !== generationOf(key)) return;
+      known.delete(slot);
+      held.open()?.filter.removeSandbox(slot + 1);
+    },
+    untold: (id) => [...known.values()].find(({ key }) => key.id === id)?.suppressed ?? 0,
+    recovered: held.recovered,
+    close() {
+      held.letGo();
+      if (known.size > 0) return;
+      try {
+        removeAll(directory);
+      } catch {
+        // The next start does it.
+      }
+    },
+  };
+}
+
+/** Begins to judge a sandbox by a filter that is open. */
+function judged({ filter, router, namespaceFd }: Open, sandbox: JudgedSandbox): Known {
+  const { key, address, slot, network } = sandbox;
+  if (slot >= JUDGED_MAX) {
+    throw new DsecError('overloaded', `${JUDGED_MAX} sandboxes of a node can have a network`);
+  }
+  const generation = generationOf(key);
+  const index = networkDeviceIndex(namespaceFd, hostEndName(address));
+  filter.removeSandbox(slot + 1);
+  filter.addSandbox({
+    ...{ slot: slot + 1, generation },
+    cgroupId: statSync(router.cgroups?.of(key) ?? '', { bigint: true }).ino,
+    device: { index, address, mac: macOf(address) },
+  });
+  filter.setRules(slot + 1, network);
+  const { eventsLost: lost } = filter.counters(slot + 1);
+  return { ...sandbox, generation, told: createTokenBucket(TOLD), lost, suppressed: 0 };
+}
+
+/** The filter of the namespace that there is now, and why there is none. */
+function createHeldFilter(
+  options: PacketJudgeOptions,
+  directory: string,
+  known: ReadonlyMap<number, Known>,
+) {
   let open: Open | undefined;
   let fault: DsecError | undefined;
   let isRecovered = false;
-
-  function ensure(router: RouterNamespace): void {
-    const { dev, ino } = statSync(router.namespacePath);
-    const namespace = `${dev}:${ino}`;
-    if (open?.namespace === namespace) return;
-    letGo();
-    try {
-      open = openFilter(options, directory, router, namespace);
-      fault = undefined;
-      open.filter.onDenied((event) => tell(event));
-      if (isRecovered) open.filter.removeUnclaimed();
-    } catch (thrown) {
-      fault = asDsecError(thrown);
-    }
-  }
 
   function letGo(): void {
     if (open === undefined) return;
@@ -123,53 +161,30 @@ export function createPacketJudge(options: PacketJudgeOptions): PacketJudge {
   }
 
   return {
-    ensure,
-    protection: () => protectionOf(open !== undefined, fault),
-    add(sandbox) {
-      if (open === undefined) return;
-      if (sandbox.slot >= JUDGED_MAX) {
-        throw new DsecError('overloaded', `${JUDGED_MAX} sandboxes of a node can have a network`);
+    open: () => open,
+    fault: () => fault,
+    letGo,
+    ensure(router: RouterNamespace): void {
+      const { dev, ino } = statSync(router.namespacePath);
+      const namespace = `${dev}:${ino}`;
+      if (open?.namespace === namespace) return;
+      letGo();
+      try {
+        open = openFilter(options, directory, router, namespace);
+        fault = undefined;
+        open.filter.onDenied(tell);
+        if (isRecovered) open.filter.removeUnclaimed();
+      } catch (thrown) {
+        fault = asDsecError(thrown);
       }
-      const { filter, router, namespaceFd } = open;
-      const generation = generationOf(sandbox.key);
-      const { key, address, slot, network } = sandbox;
-      const name = hostEndName(address);
-      filter.removeSandbox(slot + 1);
-      filter.addSandbox({
-        ...{ slot: slot + 1, generation },
-        cgroupId: statSync(router.cgroups?.of(key) ?? '', { bigint: true }).ino,
-        device: { index: networkDeviceIndex(namespaceFd, name), address, mac: macOf(address) },
-      });
-      filter.setRules(slot + 1, network);
-      const { eventsLost: lost } = filter.counters(slot + 1);
-      const told = createTokenBucket(TOLD);
-      known.set(slot, { ...sandbox, generation, told, lost, suppressed: 0 });
     },
-    update({ slot, network }) {
-      open?.filter.setRules(slot + 1, network);
-    },
-    remove({ slot, key }) {
-      if (known.get(slot)?.generation !== generationOf(key)) return;
-      known.delete(slot);
-      open?.filter.removeSandbox(slot + 1);
-    },
-    untold: (id) => [...known.values()].find(({ key }) => key.id === id)?.suppressed ?? 0,
-    recovered() {
+    recovered(): void {
       isRecovered = true;
       try {
         if (open !== undefined) open.filter.removeUnclaimed();
         else removeAll(directory);
       } catch (thrown) {
         fault = asDsecError(thrown);
-      }
-    },
-    close() {
-      letGo();
-      if (known.size > 0) return;
-      try {
-        removeAll(directory);
-      } catch {
-        // The next start does it.
       }
     },
   };

@@ -52,7 +52,7 @@ interface Known {
 }
 
 export function createFilteredSandboxes(seams: SandboxSeams): FilteredSandboxes {
-  const { objects, kernel, tables, namespaceFd, slotsMax } = seams;
+  const { objects, kernel, tables, slotsMax } = seams;
   const known = new Map<number, Known>();
 
   function add(sandbox: FilteredSandbox): boolean {
@@ -67,9 +67,7 @@ export function createFilteredSandboxes(seams: SandboxSeams): FilteredSandboxes 
     try {
       if (found === undefined) occupy(slot, wanted);
       kernel.point(owner, places);
-      if (device === undefined) detachPackets(objects.directory, slot);
-      else if (seams.areDevicesOwn) filterPackets(objects, { namespaceFd, index: device.index });
-      else attachPackets(objects, slot, { namespaceFd, index: device.index });
+      judgePackets(seams, slot, device?.index);
     } catch (thrown) {
       remove(slot);
       throw thrown;
@@ -121,6 +119,13 @@ export function createFilteredSandboxes(seams: SandboxSeams): FilteredSandboxes 
     return freed;
   }
   return { add, rulesOf, remove, removeUnclaimed };
+}
+
+function judgePackets(seams: SandboxSeams, slot: number, index: number | undefined): void {
+  const { objects, namespaceFd, areDevicesOwn } = seams;
+  if (index === undefined) detachPackets(objects.directory, slot);
+  else if (areDevicesOwn === true) filterPackets(objects, { namespaceFd, index });
+  else attachPackets(objects, slot, { namespaceFd, index });
 }
 
 function checkSlot(slot: number, slotsMax: number): void {
