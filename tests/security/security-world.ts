@@ -21,6 +21,7 @@ import {
   type ExecSpec,
   type NetworkRule,
   ROUTES,
+  type SandboxCreate,
   type SandboxLimits,
 } from '@dsec/protocol';
 import {
@@ -95,7 +96,11 @@ export interface SecurityWorld {
   /** Of the edge's routes, with a ticket for each request. */
   readonly client: TicketedClient;
   readonly node: BackendWorld;
-  make(limits?: SandboxLimits, network?: readonly NetworkRule[]): Promise<Box>;
+  make(
+    limits?: SandboxLimits,
+    network?: readonly NetworkRule[],
+    more?: Pick<SandboxCreate, 'policy' | 'stage'>,
+  ): Promise<Box>;
   /** Lets go of the edge and opens another on the same state root; something may happen between. */
   reopen(between?: () => Promise<void>): Promise<void>;
   /** Stops all sandboxes, and says what is left of them. */
@@ -145,10 +150,11 @@ export async function openSecurityWorld(
     get client() {
       return served.client;
     },
-    async make(limits = {}, network = []) {
+    async make(limits = {}, network = [], more = {}) {
       const request = {
         ...{ layers: ['base/small:1.0.0'], limits: { ...LIMITS, ...limits } },
         network: [...network],
+        ...more,
       };
       const entry = await served.edge.lifecycle.create(request, context());
       return boxOf(() => served, node, entry);

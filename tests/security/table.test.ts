@@ -15,6 +15,7 @@ import { FILE_ROWS } from './rows-files.ts';
 import { NEIGHBOUR_ROWS } from './rows-neighbours.ts';
 import { NETWORK_ROWS } from './rows-network.ts';
 import { OTHER_ROWS } from './rows-other.ts';
+import { POLICY_ROWS } from './rows-policy.ts';
 import type { SecurityWorld } from './security-world.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -22,7 +23,7 @@ const isRoot = process.getuid?.() === 0;
 const ROWS = [
   ...[...AGENT_ROWS, ...FILE_ROWS, ...ESCAPE_ROWS],
   ...[...NEIGHBOUR_ROWS, ...CRASH_ROWS, ...API_ROWS, ...OTHER_ROWS],
-  ...NETWORK_ROWS,
+  ...[...NETWORK_ROWS, ...POLICY_ROWS],
 ];
 /** Those about an agent, escapes, files and neighbours that a container has to stand. */
 const REQUIRED = [
@@ -35,6 +36,7 @@ const REQUIRED = [
     91, 92, 93, 99, 100,
   ],
   ...[110, 111, 112, 113, 114, 115],
+  ...[120, 121, 122, 123, 124, 125, 126, 127, 128, 129],
 ];
 
 it('has each row that a container has to stand, once', () => {
