@@ -37,8 +37,10 @@ const PATIENCE_MS = 10_000;
 
 const CREATE = {
   layers: ['base/small:1.0.0'],
+  network: rulesOf('pypi'),
   limits: { memoryBytes: 128 * 2 ** 20, diskBytes: 8 * 2 ** 20, pidsMax: 64 },
 };
+const RULES = { before: rulesOf('pypi'), after: rulesOf('npm') };
 /** Enough output for several writes to the spool. */
 const COMMAND = { argv: ['seq', '1', '20000'], waitMs: 20_000 };
 const OUTPUT_BYTES = 108_894;
@@ -129,6 +131,10 @@ async function onFreeHost(use: (host: EdgeHost, name: string) => Promise<void>):
   }
 }
 
+function rulesOf(service: string) {
+  return [{ kind: 'service' as const, target: service }];
+}
+
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The answer went missing with the edge. */
@@ -147,6 +153,8 @@ async function liveALife(host: EdgeHost, { client }: EdgeProcess, name: string):
   await client.call(ROUTES.makeDirectory, { ...params, body: directory }, key('directory'));
   await client.call(ROUTES.pauseSandbox, params);
   await client.call(ROUTES.startExec, { ...params, body: COMMAND }, key('resume'));
+  const change = { version: first.network?.version ?? 0, rules: RULES.after };
+  await client.call(ROUTES.updateNetwork, { ...params, body: change });
   const second = await client.call(ROUTES.createSandbox, { body: CREATE }, key('second'));
   host.killAgent(second.id as SandboxId);
   await client.call(ROUTES.stopSandbox, params);
@@ -169,6 +177,9 @@ async function checkWorld(host: EdgeHost, edge: EdgeProcess): Promise<void> {
   const sandboxes = await settledStateOf(edge);
   const living = sandboxes.filter(({ state }) => state === 'running' || state === 'paused');
   for (const sandbox of living) {
+    // The old rules or the new ones, whole.
+    const { network } = await edge.client.call(ROUTES.getSandbox, { params: paramsOf(sandbox) });
+    expect([RULES.before, RULES.after]).toContainEqual(network?.rules);
     const body = { argv: ['true'], waitMs: 20_000 };
     const { exec } = await edge.client.call(ROUTES.startExec, { params: paramsOf(sandbox), body });
     expect(exec).toMatchObject({ state: 'exited', exit: { exitCode: 0 } });

@@ -21,6 +21,8 @@ export const CRASH_POINTS = [
   'resume.after-intent',
   'resume.after-backend',
   'resume.after-running',
+  'network.after-rules',
+  'network.after-update',
   'stage.after-intent',
   'stage.after-quiesce',
   'stage.after-mounts',

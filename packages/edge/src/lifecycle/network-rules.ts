@@ -1,6 +1,7 @@
 /** What a sandbox with a link may reach, over its life. */
 import type { NetworkUpdate } from '@dsec/protocol';
 import { DsecError, isEndState } from '@dsec/std';
+import { crashPoint } from '../crash-point.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
 import { notRunning } from './pause.ts';
@@ -33,7 +34,9 @@ export async function updateNetwork(
     const next = { version: now.version + 1, rules: update.rules };
     registry.change(sandbox, sandbox.state, { network: next });
     registry.touch(sandbox);
+    crashPoint('network.after-rules');
     await network.update({ key: sandbox.key, address: now.address, ...next });
+    crashPoint('network.after-update');
   });
 }
 
