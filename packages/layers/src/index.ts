@@ -8,6 +8,14 @@ export {
   type ResolvedLayer,
   resolveEnvironment,
 } from './environment.ts';
+export {
+  checkHistory,
+  type HistoryProblem,
+  type HistoryQuestion,
+  type HistoryReport,
+} from './history/check-history.ts';
+export { type CutHistory, type CutOptions, cutHistory } from './history/cut-history.ts';
+export { directoryFiles, type HistoryFile, layerFiles } from './history/history-files.ts';
 export type { ImportedLayer } from './import-job.ts';
 export { type ImportLayerOptions, importLayer } from './import-layer.ts';
 export { listLayerIds } from './layer-ids.ts';

@@ -51,12 +51,40 @@ export const LAYER_COMMANDS: readonly CommandRow[] = [
     load: () => import('../commands/layer-import.ts'),
   },
   {
+    name: 'layer cut-history',
+    summary: 'cut what came after a commit out of a workspace directory, for good',
+    details:
+      'Its repository is made anew from the commit and those before it: no other object, branch, tag, note, ' +
+      'stash, reflog, hook or setting stays. Compiled residue and repositories inside go, and every file gets ' +
+      'the time of the commit. Do it before the import.',
+    arguments: [{ syntax: '<directory>', about: 'the workspace, with .git in it' }],
+    options: [
+      { flags: '--at <commit>', about: 'the newest commit to keep, by its whole id; else HEAD' },
+      { flags: '--removed <file>', about: 'write the ids of what was removed, for layer check' },
+    ],
+    examples: ['layer cut-history ./my-project --removed removed.txt'],
+    load: () => import('../commands/layer-cut-history.ts'),
+  },
+  {
+    name: 'layer check',
+    summary: 'prove that nothing of a history that was cut is left in a directory or a layer',
+    details:
+      'Looks for objects by their ids, loose, packed or as plain files, and for a text in any of these ' +
+      'forms; whatever a repository has beside what layer cut-history leaves is told too. Exit code 23 ' +
+      'when something is found.',
+    arguments: [{ syntax: '<what>', about: 'a directory, or a layer of the local store' }],
+    options: [
+      { flags: '--removed <file>', about: 'ids of objects, one a line' },
+      { flags: '--canary <text>', about: 'a text that only the removed history had' },
+    ],
+    examples: ['layer check workspace/mine:1.0.0 --removed removed.txt'],
+    load: () => import('../commands/layer-check.ts'),
+  },
+  {
     name: 'layer ls',
     summary: 'list layers, newest version first',
     details: WHERE,
-    arguments: [
-      { syntax: '[filter]', about: 'a kind (base, workspace, toolkit, diff), or kind/name' },
-    ],
+    arguments: [{ syntax: '[filter]', about: 'a kind, such as base or grading, or kind/name' }],
     options: [URL],
     examples: ['layer ls', 'layer ls base/debian'],
     load: () => import('../commands/layer-ls.ts'),
