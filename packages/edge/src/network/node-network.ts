@@ -36,8 +36,6 @@ export interface NodeNetworkOptions {
   readonly nameServers?: readonly string[] | undefined;
   /** PEM of the authorities that vouch for names outside; absent: those of Node. */
   readonly authorities?: string | undefined;
-  /** What services inject; given to verified hosts alone. */
-  readonly secretOf?: ((name: string) => string | undefined) | undefined;
   /** The objects of the packet filter, and where it keeps what outlives the edge; absent: there is none. */
   readonly filter?: { readonly objectsDirectory: string; readonly stateRoot: string } | undefined;
   readonly clock: Clock;

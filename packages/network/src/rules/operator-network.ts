@@ -89,13 +89,6 @@ export const OperatorNetwork = Type.Object(
           'PEM of the authorities that vouch for names outside, instead of the public ones.',
       }),
     ),
-    secretsFile: Type.Optional(
-      Type.String({
-        ...{ minLength: 1, maxLength: 4096 },
-        description:
-          'JSON of the secrets that services inject, by name; nobody but the owner reads it.',
-      }),
-    ),
   },
   closed('OperatorNetwork', "What an operator says about a node's network."),
 );
