@@ -5,6 +5,10 @@ const GRADING = 'tests/security/grading.test.ts';
 
 export const OTHER_ROWS: readonly Row[] = [
   {
+    ...{ id: 42, name: 'git-dig', expected: 'nothing of the removed history' },
+    shownBy: 'tests/integration/layers-history.test.ts',
+  },
+  {
     ...{
       id: 74,
       name: 'frame-abuse',
