@@ -13,6 +13,7 @@ import type { SettledPolicy } from '../policy/node-policies.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
 import { notRunning } from './pause.ts';
+import { policyIn, withPolicy } from './sandbox-policy.ts';
 
 export interface StageSwitches {
   /**
@@ -46,18 +47,6 @@ export function createStageSwitches(parts: LifecycleParts): StageSwitches {
         if (isSwitching(sandbox)) await complete(parts, sandbox, signal);
       }),
   };
-}
-
-/** The policy of a sandbox in one of its stages. */
-export function policyIn(
-  { policies }: Pick<LifecycleParts, 'policies'>,
-  { spec, plan }: Pick<LiveSandbox, 'spec' | 'plan'>,
-  stage: Stage | undefined,
-): SettledPolicy {
-  return policies.settle({
-    ...{ choice: spec.policy, stage, hasTools: plan.tools !== undefined },
-    allowDegraded: plan.allowDegraded,
-  });
 }
 
 function begin(parts: LifecycleParts, sandbox: LiveSandbox, next: Stage, mayLoosen: boolean): void {
@@ -137,12 +126,4 @@ async function applyMounts(
       await clock.sleep(RETRY_MS, signal);
     }
   }
-}
-
-/** With what the policy adds in the place of what an earlier stage had added. */
-export function withPolicy<T extends { readonly name: string }>(
-  protections: readonly T[],
-  { protections: added }: { readonly protections: readonly T[] },
-): T[] {
-  return [...protections.filter(({ name }) => !/^policy(-|$)/.test(name)), ...added];
 }

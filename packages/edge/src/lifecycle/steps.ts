@@ -9,7 +9,7 @@ import { requireEnforced } from '../network/network.ts';
 import { requirePolicies } from '../policy/node-policies.ts';
 import { type LiveSandbox, networkedOf } from './live-sandbox.ts';
 import type { LifecycleParts } from './parts.ts';
-import { policyIn, withPolicy } from './stage-switch.ts';
+import { policyIn, withPolicy } from './sandbox-policy.ts';
 
 export interface Draft {
   runtime?: SandboxRuntime;
