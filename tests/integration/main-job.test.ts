@@ -75,6 +75,9 @@ describe.skipIf(!isRoot || !existsSync(PYTHON))(
       const [first = ''] = parts;
       expect(first).toMatch(/base\/example:1\.0\.0: \d+ entries/);
       expect(first).toContain('installing packages');
+      expect(first).toMatch(/with a rule .*, mirror\.dsec\.example: <a href/);
+      expect(first).toMatch(/with a rule .*, example\.org: not reached/);
+      expect(first).toMatch(/without a rule, mirror\.dsec\.example: not reached/);
       expect(first).toMatch(/^everything +2 +1\.00 +6 +0 +0$/m);
       expect(first).toMatch(/^edits-the-tests +2 +0\.00 +0 +0 +0$/m);
       for (const figure of ['allocated', 'ready', 'first command']) {

@@ -4,7 +4,8 @@
  * gateway's address and nothing else, since the router has no uplink; and the packet filter, where there is
  * one, lets them reach no other port than those of the proxies.
  */
-import type { Backend, BackendReport } from '@dsec/backend';
+import { statSync } from 'node:fs';
+import type { Backend, BackendReport, RouterNamespace } from '@dsec/backend';
 import {
   type CompiledNetwork,
   compileNetwork,
@@ -61,7 +62,8 @@ interface Known extends ProxiedSandbox, JudgedSandbox {
 
 /** Throws `invalid-argument` for a pool or a gateway that is none. Nothing is started before it is needed. */
 export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
-  const { backend, operator, gateway, clock } = options;
+  const { operator, gateway, clock } = options;
+  const findRouter = createRouterFinder(options);
   const pool = createAddressPool(options.pool, options.report.slotsMax);
   const ports = portsOf(operator);
   const sandboxes = createKnown();
@@ -95,10 +97,7 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     check: (rules) => void compile(rules, 1),
     linkOf: (slot) => ({ address: pool.addressOf(slot), gateway }),
     async add(sandbox, signal) {
-      if (backend.router === undefined) {
-        throw new DsecError('unsupported', 'the backend of this node has no router');
-      }
-      const router = await backend.router(gateway, signal);
+      const router = await findRouter(signal);
       // Before anybody is let through: what the proxies have open is the filter's to close.
       judge.ensure(router);
       await proxies.ensure(router);
@@ -128,6 +127,27 @@ export function createNodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       await proxies.close();
       judge.close();
     },
+  };
+}
+
+/**
+ * The router that the sandbox which was just made has its link to. The backend is asked only when the file
+ * is not the one that it named last: after the start, and after a launcher that nobody needed had gone.
+ */
+function createRouterFinder({ backend, gateway }: NodeNetworkOptions) {
+  let last: { readonly router: RouterNamespace; readonly file: string | undefined } | undefined;
+  const fileOf = ({ namespacePath }: RouterNamespace) => {
+    const found = statSync(namespacePath, { throwIfNoEntry: false });
+    return found && `${found.dev}:${found.ino}`;
+  };
+  return async (signal?: AbortSignal): Promise<RouterNamespace> => {
+    if (last?.file !== undefined && fileOf(last.router) === last.file) return last.router;
+    if (backend.router === undefined) {
+      throw new DsecError('unsupported', 'the backend of this node has no router');
+    }
+    const router = await backend.router(gateway, signal);
+    last = { router, file: fileOf(router) };
+    return router;
   };
 }
 
