@@ -38,6 +38,10 @@ const PATIENCE_MS = 10_000;
 const CREATE = {
   layers: ['base/small:1.0.0'],
   network: rulesOf('pypi'),
+  policy: {
+    version: 1 as const,
+    stages: { solve: { files: [{ path: '/root/**', access: ['hide' as const] }] } },
+  },
   limits: { memoryBytes: 128 * 2 ** 20, diskBytes: 8 * 2 ** 20, pidsMax: 64 },
 };
 const RULES = { before: rulesOf('pypi'), after: rulesOf('npm') };
@@ -155,6 +159,7 @@ async function liveALife(host: EdgeHost, { client }: EdgeProcess, name: string):
   await client.call(ROUTES.startExec, { ...params, body: COMMAND }, key('resume'));
   const change = { version: first.network?.version ?? 0, rules: RULES.after };
   await client.call(ROUTES.updateNetwork, { ...params, body: change });
+  await client.call(ROUTES.setSandboxStage, { ...params, body: { stage: 'solve' } });
   const second = await client.call(ROUTES.createSandbox, { body: CREATE }, key('second'));
   host.killAgent(second.id as SandboxId);
   await client.call(ROUTES.stopSandbox, params);
@@ -180,9 +185,12 @@ async function checkWorld(host: EdgeHost, edge: EdgeProcess): Promise<void> {
     // The old rules or the new ones, whole.
     const { network } = await edge.client.call(ROUTES.getSandbox, { params: paramsOf(sandbox) });
     expect([RULES.before, RULES.after]).toContainEqual(network?.rules);
-    const body = { argv: ['true'], waitMs: 20_000 };
+    const body = { argv: ['sh', '-c', 'touch /root/new'], waitMs: 20_000 };
     const { exec } = await edge.client.call(ROUTES.startExec, { params: paramsOf(sandbox), body });
-    expect(exec).toMatchObject({ state: 'exited', exit: { exitCode: 0 } });
+    // A stage or none, whole: a switch that was begun has been gone on with.
+    const { stage } = await edge.client.call(ROUTES.getSandbox, { params: paramsOf(sandbox) });
+    const exitCode = stage === 'solve' ? 1 : 0;
+    expect(exec).toMatchObject({ state: 'exited', exit: { exitCode } });
   }
   await eventually(() => expect(host.lives().sort()).toEqual(living.map(({ id }) => id).sort()));
 }

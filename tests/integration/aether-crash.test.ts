@@ -62,6 +62,8 @@ async function everything(link: AetherLink, mark: string, file: string): Promise
   stream.send('file-write', { offset: 0, fields });
   stream.send('stdin', { offset: 0, data: Buffer.from('x'), end: true });
   while ((await stream.next()).type !== 'done');
+  await link.ask('quiesce', {});
+  await link.ask('session-rules', { capabilities: 0, handledAccess: 0, trees: [] });
 }
 
 function marked(mark: string): string[] {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileSeccomp, type LauncherClient } from '@dsec/backend-container';
-import type { SpawnFields } from '@dsec/protocol';
+import { MOUNT_BITS, type SpawnFields } from '@dsec/protocol';
 import { MIB } from '@dsec/std';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { canMount, rerunInPrivateNamespace } from '../../packages/layers/test/support/mounts.ts';
@@ -45,6 +45,8 @@ describe.runIf(canMount)('a launcher that dies (needs root)', () => {
       link: { address: 0x64_60_00_02, gateway: 0xa9_fe_4d_01 },
     });
     await client.spawn(world.spec(key, { layers: [base], change }));
+    const mask = { kind: 'mask', target: Buffer.from('/home'), flags: MOUNT_BITS.policy } as const;
+    await client.remount({ ...key, mounts: [mask] });
     await client.kill(key);
     await client.release(key);
     await client.unmountLayer(base.layerId);
