@@ -1652,6 +1652,37 @@ class AttachServerMessage(
     root: AttachAttached | AttachStdinAck | AttachGap | AttachEnd | AttachExit | AttachError
 
 
+class AuditRecord(BaseModel):
+    """
+    What one sandbox tried, the first kinds of attempts by themselves and the others as a number.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        populate_by_name=True,
+    )
+    sandbox: str = Field(
+        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
+    )
+    created_at_ms: int
+    principal: str = Field(
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    job: str | None = Field(
+        default=None,
+        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
+    )
+    since_ms: int = Field(
+        description="From when on it was counted: the start of the edge, or of the sandbox.",
+    )
+    total: int = Field(description="All attempts, those that are lost among them.")
+    lost: int = Field(
+        description="Attempts of which nothing but their number is known."
+    )
+    rows: list[AuditDenied | AuditTamper]
+
+
 class DoctorReport(BaseModel):
     """
     What `dsec doctor --json` prints: one probe of a host.
@@ -1728,35 +1759,14 @@ class PolicyStages(BaseModel):
     grade: PolicyStage | None = None
 
 
-class AuditRecord(BaseModel):
-    """
-    What one sandbox tried, the first kinds of attempts by themselves and the others as a number.
-    """
-
+class AuditPage(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
         extra="ignore",
         populate_by_name=True,
     )
-    sandbox: str = Field(
-        description="Id of a sandbox: sb-<shard>-<edge>-<random>."
-    )
-    created_at_ms: int
-    principal: str = Field(
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    job: str | None = Field(
-        default=None,
-        description="A name of a-z, 0-9, dot, underscore and hyphen, as my-project.1; first a-z or 0-9, no two dots in a row.",
-    )
-    since_ms: int = Field(
-        description="From when on it was counted: the start of the edge, or of the sandbox.",
-    )
-    total: int = Field(description="All attempts, those that are lost among them.")
-    lost: int = Field(
-        description="Attempts of which nothing but their number is known."
-    )
-    rows: list[AuditDenied | AuditTamper]
+    records: list[AuditRecord]
+    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class GradeEvent(BaseModel):
@@ -1913,16 +1923,6 @@ class SandboxSpec(BaseModel):
         default=None,
         description="Start even where the node lacks a protection, and say so.",
     )
-
-
-class AuditPage(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        extra="ignore",
-        populate_by_name=True,
-    )
-    records: list[AuditRecord]
-    cursor: str | None = Field(default=None, description="Opaque place in a listing or stream.")
 
 
 class Sandbox(BaseModel):

@@ -125,7 +125,8 @@ function fakeSandboxes(cwd: string): Sandboxes {
   const defaults = { env: {}, user: String(process.getuid?.() ?? 0), cwd };
   const entry = (id: SandboxId, project: ProjectId) =>
     ({
-      ...{ id, project, generation: 1, key: { id, generation: 1 }, state: 'running', defaults },
+      ...{ id, project, generation: 1, key: { id, generation: 1 }, state: 'running' },
+      ...{ defaults, spec: {} },
     }) as unknown as SandboxEntry;
   const entries = new Map([
     [SANDBOX, entry(SANDBOX, PROJECT)],

@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import BaseModel
@@ -222,7 +222,7 @@ class AsyncTransport:
     async def _socket(self, request: Request, is_bounded: bool) -> AsyncSocket:
         url = f"ws{self.server.base_url.removeprefix('http')}{request.target}"
         own = {**self._authorization(), "user-agent": USER_AGENT}
-        options = {
+        options: dict[str, Any] = {
             "additional_headers": {**own, **request.headers},
             "user_agent_header": None,
             "compression": None,

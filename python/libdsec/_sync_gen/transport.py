@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator, Iterator, Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import BaseModel
@@ -224,7 +224,7 @@ class Transport:
     def _socket(self, request: Request, is_bounded: bool) -> Socket:
         url = f"ws{self.server.base_url.removeprefix('http')}{request.target}"
         own = {**self._authorization(), "user-agent": USER_AGENT}
-        options = {
+        options: dict[str, Any] = {
             "additional_headers": {**own, **request.headers},
             "user_agent_header": None,
             "compression": None,

@@ -26,6 +26,7 @@ function setUp(state: string, stats: () => Promise<SandboxStats> = async () => S
       ...{ stop: note('stop'), pause: note('pause'), resume: note('resume'), renew: note('renew') },
     } as never,
     backend: { stats },
+    watchedPaths: { check: async () => undefined },
   });
   const call = {
     ...{ principal: { caller: { project: 'ours' }, entry, newId: 'sb-new' } },

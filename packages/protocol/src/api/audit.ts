@@ -25,16 +25,13 @@ const counted = {
   lastAtMs: instantMs(),
 };
 
-export const AuditRow = Type.Union(
-  [
-    record('AuditDenied', {
-      ...{ type: Type.Literal('denied'), at: DeniedAt, ...counted },
-      port: Type.Optional(integer(1, 65_535)),
-    }),
-    record('AuditTamper', { type: Type.Literal('tamper'), at: TamperAt, ...counted }),
-  ],
-  { title: 'AuditRow' },
-);
+export const AuditRow = Type.Union([
+  record('AuditDenied', {
+    ...{ type: Type.Literal('denied'), at: DeniedAt, ...counted },
+    port: Type.Optional(integer(1, 65_535)),
+  }),
+  record('AuditTamper', { type: Type.Literal('tamper'), at: TamperAt, ...counted }),
+]);
 export type AuditRow = Static<typeof AuditRow>;
 
 export const AuditRecord = record(
