@@ -818,7 +818,7 @@ const struct dsec_message dsec_msg_id_map = {
 static const struct dsec_field dsec_msg_root_layer_fields[] = {
 	{ .name = "layerId", .tag = 1,
 	  .offset = offsetof(struct dsec_msg_root_layer, layer_id), .kind = DSEC_KIND_STRING,
-	  .optional = false, .min = INT64_C(71), .max = INT64_C(71), .bytes_max = 71 },
+	  .optional = false, .min = INT64_C(71), .max = INT64_C(88), .bytes_max = 88 },
 };
 
 const struct dsec_message dsec_msg_root_layer = {
@@ -826,7 +826,7 @@ const struct dsec_message dsec_msg_root_layer = {
 	.fields = dsec_msg_root_layer_fields,
 	.field_count = 1,
 	.size = sizeof(struct dsec_msg_root_layer),
-	.bytes_max = 77,
+	.bytes_max = 94,
 };
 
 static const struct dsec_field dsec_msg_upper_fields[] = {
@@ -1309,7 +1309,7 @@ static const struct dsec_field dsec_msg_layer_mount_fields[] = {
 	{ .name = "layerId", .tag = 1,
 	  .offset = offsetof(struct dsec_msg_layer_mount, layer_id),
 	  .kind = DSEC_KIND_STRING, .optional = false, .min = INT64_C(71),
-	  .max = INT64_C(71), .bytes_max = 71 },
+	  .max = INT64_C(88), .bytes_max = 88 },
 	{ .name = "meta", .tag = 2, .offset = offsetof(struct dsec_msg_layer_mount, meta),
 	  .kind = DSEC_KIND_PATH, .optional = false, .min = INT64_C(1), .max = INT64_C(512),
 	  .bytes_max = 512 },
@@ -1327,14 +1327,14 @@ const struct dsec_message dsec_msg_layer_mount = {
 	.fields = dsec_msg_layer_mount_fields,
 	.field_count = 4,
 	.size = sizeof(struct dsec_msg_layer_mount),
-	.bytes_max = 41568,
+	.bytes_max = 41585,
 };
 
 static const struct dsec_field dsec_msg_layer_unmount_fields[] = {
 	{ .name = "layerId", .tag = 1,
 	  .offset = offsetof(struct dsec_msg_layer_unmount, layer_id),
 	  .kind = DSEC_KIND_STRING, .optional = false, .min = INT64_C(71),
-	  .max = INT64_C(71), .bytes_max = 71 },
+	  .max = INT64_C(88), .bytes_max = 88 },
 };
 
 const struct dsec_message dsec_msg_layer_unmount = {
@@ -1342,13 +1342,13 @@ const struct dsec_message dsec_msg_layer_unmount = {
 	.fields = dsec_msg_layer_unmount_fields,
 	.field_count = 1,
 	.size = sizeof(struct dsec_msg_layer_unmount),
-	.bytes_max = 77,
+	.bytes_max = 94,
 };
 
 static const struct dsec_field dsec_msg_layer_list_fields[] = {
 	{ .name = "after", .tag = 1, .offset = offsetof(struct dsec_msg_layer_list, after),
-	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(71), .max = INT64_C(71),
-	  .bytes_max = 71 },
+	  .kind = DSEC_KIND_STRING, .optional = true, .min = INT64_C(71), .max = INT64_C(88),
+	  .bytes_max = 88 },
 };
 
 const struct dsec_message dsec_msg_layer_list = {
@@ -1356,14 +1356,14 @@ const struct dsec_message dsec_msg_layer_list = {
 	.fields = dsec_msg_layer_list_fields,
 	.field_count = 1,
 	.size = sizeof(struct dsec_msg_layer_list),
-	.bytes_max = 77,
+	.bytes_max = 94,
 };
 
 static const struct dsec_field dsec_msg_mounted_layer_fields[] = {
 	{ .name = "layerId", .tag = 1,
 	  .offset = offsetof(struct dsec_msg_mounted_layer, layer_id),
 	  .kind = DSEC_KIND_STRING, .optional = false, .min = INT64_C(71),
-	  .max = INT64_C(71), .bytes_max = 71 },
+	  .max = INT64_C(88), .bytes_max = 88 },
 	{ .name = "users", .tag = 2,
 	  .offset = offsetof(struct dsec_msg_mounted_layer, users), .kind = DSEC_KIND_U32,
 	  .optional = false, .min = INT64_C(0), .max = INT64_C(4294967295), .bytes_max = 4 },
@@ -1374,7 +1374,7 @@ const struct dsec_message dsec_msg_mounted_layer = {
 	.fields = dsec_msg_mounted_layer_fields,
 	.field_count = 2,
 	.size = sizeof(struct dsec_msg_mounted_layer),
-	.bytes_max = 87,
+	.bytes_max = 104,
 };
 
 static const struct dsec_field dsec_msg_layers_listed_fields[] = {
@@ -1582,13 +1582,13 @@ static const struct dsec_frame_type launcher_types[] = {
 	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 61502,
 	  .message = &dsec_msg_remount },
 	{ .name = "layer-mount", .code = DSEC_LAUNCHER_LAYER_MOUNT, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 41568,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 41585,
 	  .message = &dsec_msg_layer_mount },
 	{ .name = "layer-unmount", .code = DSEC_LAUNCHER_LAYER_UNMOUNT,
-	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 77,
+	  .from = DSEC_FROM_CLIENT, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 94,
 	  .message = &dsec_msg_layer_unmount },
 	{ .name = "layer-list", .code = DSEC_LAUNCHER_LAYER_LIST, .from = DSEC_FROM_CLIENT,
-	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 77,
+	  .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 94,
 	  .message = &dsec_msg_layer_list },
 	{ .name = "layers-listed", .code = DSEC_LAUNCHER_LAYERS_LISTED,
 	  .from = DSEC_FROM_SERVER, .scope = DSEC_SCOPE_STREAM, .payload_bytes_max = 61453,

@@ -9,11 +9,11 @@
 #include "crash.h"
 #include "host.h"
 #include "kernel.h"
+#include "layers.h"
 #include "place.h"
 #include "sha256.h"
 
 enum {
-	LAYER_PATH_BYTES = 96,
 	COPY_BYTES = 128 * 1024,
 	/* More metadata than any image has; the copy must not fill a disk. */
 	META_GIB_MAX = 4,
@@ -21,7 +21,7 @@ enum {
 
 static void layer_path(char path[LAYER_PATH_BYTES], const char *digest, const char *below)
 {
-	snprintf(path, LAYER_PATH_BYTES, "/layers/%.64s%s", digest, below);
+	snprintf(path, LAYER_PATH_BYTES, "/layers/%s%s", digest, below);
 }
 
 bool layer_is_mounted(const char *digest)

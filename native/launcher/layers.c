@@ -19,18 +19,32 @@ enum {
 
 static int workers;
 
-const char *layer_digest(struct dsec_bytes id)
+static bool are_hex(const uint8_t *text, uint32_t count)
 {
 	static const char digits[] = "0123456789abcdef";
 
-	if (id.length != LAYER_ID_PREFIX + LAYER_NAME_BYTES ||
-	    memcmp(id.data, "sha256:", LAYER_ID_PREFIX))
-		return NULL;
-	for (uint32_t i = LAYER_ID_PREFIX; i < id.length; i++) {
-		if (!memchr(digits, id.data[i], sizeof(digits) - 1))
-			return NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!memchr(digits, text[i], sizeof(digits) - 1))
+			return false;
 	}
-	return (const char *)id.data + LAYER_ID_PREFIX;
+	return true;
+}
+
+bool layer_name(struct dsec_bytes id, char name[LAYER_NAME_BYTES_MAX + 1])
+{
+	const uint8_t *text = id.data + LAYER_ID_PREFIX;
+	uint32_t length = id.length - LAYER_ID_PREFIX;
+
+	if (id.length < LAYER_ID_PREFIX + LAYER_DIGEST_BYTES ||
+	    memcmp(id.data, "sha256:", LAYER_ID_PREFIX) || !are_hex(text, LAYER_DIGEST_BYTES))
+		return false;
+	if (length != LAYER_DIGEST_BYTES &&
+	    (length != LAYER_NAME_BYTES_MAX || text[LAYER_DIGEST_BYTES] != '.' ||
+	     !are_hex(text + LAYER_DIGEST_BYTES + 1, LAYER_MARK_BYTES - 1)))
+		return false;
+	memcpy(name, text, length);
+	name[length] = '\0';
+	return true;
 }
 
 static void layer_done(struct worker *worker)
@@ -48,11 +62,11 @@ static void layer_done(struct worker *worker)
 	free(origin);
 }
 
-static _Noreturn void work(const struct dsec_msg_layer_mount *message, const char *digest,
+static _Noreturn void work(const struct dsec_msg_layer_mount *message, const char *name,
 			   int report)
 {
 	const char *step = "layer";
-	int err = message ? layer_mount(message, digest, &step) : layer_unmount(digest, &step);
+	int err = message ? layer_mount(message, name, &step) : layer_unmount(name, &step);
 
 	if (err)
 		worker_fail(report, 0, step, -err);
@@ -62,8 +76,7 @@ static _Noreturn void work(const struct dsec_msg_layer_mount *message, const cha
 }
 
 /* Without a message the layer is unmounted. */
-static int start(struct origin origin, const struct dsec_msg_layer_mount *message,
-		 const char *digest)
+static int start(struct origin origin, const struct dsec_msg_layer_mount *message, const char *name)
 {
 	struct origin *kept = malloc(sizeof(*kept));
 	struct worker *worker;
@@ -80,7 +93,7 @@ static int start(struct origin origin, const struct dsec_msg_layer_mount *messag
 	}
 	pid = fork();
 	if (pid == 0)
-		work(message, digest, report);
+		work(message, name, report);
 	if (pid < 0) {
 		int err = -errno;
 
@@ -96,8 +109,8 @@ static int start(struct origin origin, const struct dsec_msg_layer_mount *messag
 static void start_or_fail(struct origin origin, const struct dsec_msg_layer_mount *message,
 			  struct dsec_bytes id)
 {
-	const char *digest = layer_digest(id);
-	int err = digest ? start(origin, message, digest) : -EINVAL;
+	char name[LAYER_NAME_BYTES_MAX + 1];
+	int err = layer_name(id, name) ? start(origin, message, name) : -EINVAL;
 	struct failure failure;
 
 	if (!err)
@@ -117,7 +130,7 @@ void layers_unmount(struct origin origin, const struct dsec_msg_layer_unmount *m
 }
 
 struct page {
-	char digests[PAGE_ITEMS_MAX + 1][LAYER_NAME_BYTES + 1]; /* the first of all, in order */
+	char names[PAGE_ITEMS_MAX + 1][LAYER_NAME_BYTES_MAX + 1]; /* the first of all, in order */
 	int count;
 };
 
@@ -133,15 +146,14 @@ static void read_page(struct page *page, const char *after)
 	struct dirent *entry;
 
 	while (layers && (entry = readdir(layers))) {
-		char *place = page->digests[page->count];
+		char *place = page->names[page->count];
 
-		if (strlen(entry->d_name) != LAYER_NAME_BYTES ||
+		if (strlen(entry->d_name) > LAYER_NAME_BYTES_MAX ||
 		    strcmp(entry->d_name, after) <= 0 || !layer_is_mounted(entry->d_name))
 			continue;
 		if (page->count > PAGE_ITEMS_MAX) {
-			qsort(page->digests, (size_t)page->count, sizeof(page->digests[0]),
-			      compare);
-			place = page->digests[PAGE_ITEMS_MAX];
+			qsort(page->names, (size_t)page->count, sizeof(page->names[0]), compare);
+			place = page->names[PAGE_ITEMS_MAX];
 			if (strcmp(entry->d_name, place) >= 0)
 				continue;
 			page->count--;
@@ -151,17 +163,17 @@ static void read_page(struct page *page, const char *after)
 	}
 	if (layers)
 		closedir(layers);
-	qsort(page->digests, (size_t)page->count, sizeof(page->digests[0]), compare);
+	qsort(page->names, (size_t)page->count, sizeof(page->names[0]), compare);
 }
 
-static uint32_t count_users(const char *digest)
+static uint32_t count_users(const char *name)
 {
-	char path[96];
+	char path[LAYER_PATH_BYTES];
 	struct dirent *entry;
 	uint32_t users = 0;
 	DIR *directory;
 
-	snprintf(path, sizeof(path), "/layers/%s/users", digest);
+	snprintf(path, sizeof(path), "/layers/%s/users", name);
 	directory = opendir(path);
 	while (directory && (entry = readdir(directory)))
 		users += entry->d_name[0] != '.';
@@ -173,13 +185,13 @@ static uint32_t count_users(const char *digest)
 static void put_page(struct dsec_msg_layers_listed *message, struct page *page, uint8_t *buffer)
 {
 	for (int i = 0; i < page->count && i < PAGE_ITEMS_MAX; i++) {
-		char id[LAYER_ID_PREFIX + LAYER_NAME_BYTES + 1];
+		char id[LAYER_ID_PREFIX + LAYER_NAME_BYTES_MAX + 1];
+		int length = snprintf(id, sizeof(id), "sha256:%s", page->names[i]);
 		struct dsec_msg_mounted_layer layer = {
-			.layer_id = { (const uint8_t *)id, sizeof(id) - 1 },
-			.users = count_users(page->digests[i]),
+			.layer_id = { (const uint8_t *)id, (uint32_t)length },
+			.users = count_users(page->names[i]),
 		};
 
-		snprintf(id, sizeof(id), "sha256:%s", page->digests[i]);
 		if (dsec_list_put_message(&message->layers, buffer, PAGE_BYTES_MAX,
 					  &dsec_msg_mounted_layer, &layer)) {
 			message->more = true;
@@ -194,12 +206,12 @@ void layers_list(struct origin origin, const struct dsec_msg_layer_list *message
 	static uint8_t buffer[PAGE_BYTES_MAX];
 	static struct page page;
 	struct dsec_msg_layers_listed listed = { .more = false };
-	char after[LAYER_NAME_BYTES + 1] = "";
+	char after[LAYER_NAME_BYTES_MAX + 1] = "";
 	struct failure failure;
 	int err;
 
-	if (message->present & DSEC_LAYER_LIST_HAS_AFTER && layer_digest(message->after))
-		memcpy(after, layer_digest(message->after), LAYER_NAME_BYTES);
+	if (message->present & DSEC_LAYER_LIST_HAS_AFTER && !layer_name(message->after, after))
+		after[0] = '\0';
 	memset(&page, 0, sizeof(page));
 	err = host_visit();
 	if (err) {

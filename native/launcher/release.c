@@ -20,6 +20,7 @@
 #include "crash.h"
 #include "host.h"
 #include "kernel.h"
+#include "layers.h"
 #include "lifecycle.h"
 #include "settings.h"
 #include "upper-pool.h"
@@ -70,10 +71,10 @@ static void forget_users(const struct batch *batch)
 	struct dirent *entry;
 
 	while (layers && (entry = readdir(layers))) {
-		char path[96];
+		char path[LAYER_PATH_BYTES];
 		int users;
 
-		snprintf(path, sizeof(path), "/layers/%.64s/users", entry->d_name);
+		snprintf(path, sizeof(path), "/layers/%.81s/users", entry->d_name);
 		users = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		for (int i = 0; i < batch->count && users >= 0; i++)
 			unlinkat(users, batch->objects[i]->key, 0);

@@ -21,16 +21,16 @@ enum {
 /* Notes the sandbox as a user of the layer, and takes a copy of its mount. */
 static int take_layer(const struct setup *setup, struct dsec_bytes id)
 {
-	const char *digest = layer_digest(id);
-	char path[192];
+	char name[LAYER_NAME_BYTES_MAX + 1];
+	char path[LAYER_PATH_BYTES];
 
-	if (!digest)
+	if (!layer_name(id, name))
 		return -EINVAL;
-	snprintf(path, sizeof(path), "/layers/%.64s/users/%s", digest, setup->object->key);
+	snprintf(path, sizeof(path), "/layers/%s/users/%s", name, setup->object->key);
 	/* A link, as it costs less than a file. */
 	if (link("/token", path) && errno != EEXIST)
 		return -errno;
-	snprintf(path, sizeof(path), "/layers/%.64s/mount", digest);
+	snprintf(path, sizeof(path), "/layers/%s/mount", name);
 	return place_copy(AT_FDCWD, path, 0, -1);
 }
 

@@ -139,7 +139,10 @@ describe.runIf(canMount)('containers on a node (needs root)', () => {
     });
 
     it('does not start without what is required and only degraded here', async () => {
-      const plan = world.plan({ requireProtections: ['layer-isolation'], allowDegraded: true });
+      const plan = world.plan({
+        ...{ requireProtections: ['layer-isolation'], allowDegraded: true },
+        isolationDomain: 'node',
+      });
       await expect(world.backend.create(plan)).rejects.toMatchObject({ code: 'unsupported' });
       expect(await world.leftovers()).toEqual([]);
     });

@@ -16,6 +16,7 @@ import { exitOf } from './exit-reason.ts';
 import { connectLauncher, type ExitedObject } from './launcher-client.ts';
 import { type LauncherLink, openLauncherLink } from './launcher-link.ts';
 import { createLayerMounts, type LayerMountEffects } from './layer-mounts.ts';
+import { layerOfKey } from './mount-key.ts';
 import { probeNode } from './node-facts.ts';
 import { installPlatformTools } from './platform-tools.ts';
 import { createPolicies } from './policies.ts';
@@ -154,16 +155,20 @@ function mountEffects(
   const verified = new Map<Digest, LayerFiles>();
   const below = (path: string) => Buffer.from(relative(stateRoot, realpathSync(path)));
   return {
-    async mount(layerId, signal) {
+    async mount(key, signal) {
+      const layerId = layerOfKey(key);
       const files = verified.get(layerId) ?? (await copies.prepare(layerId, signal));
       verified.set(layerId, files);
       const client = await link.client(signal);
       const devices = files.devicePaths.map((path) => ({ file: below(path) }));
-      await client.mountLayer({ layerId, meta: below(files.metaPath), devices, directIo }, signal);
+      await client.mountLayer(
+        { layerId: key, meta: below(files.metaPath), devices, directIo },
+        signal,
+      );
     },
-    async unmount(layerId) {
+    async unmount(key) {
       const client = await link.client();
-      await client.unmountLayer(layerId);
+      await client.unmountLayer(key);
     },
   };
 }

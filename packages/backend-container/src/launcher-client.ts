@@ -1,12 +1,5 @@
 import { LAUNCHER_FRAMES, type LauncherFrame, NONCE_BYTES, type SpawnFields } from '@dsec/protocol';
-import {
-  asDsecError,
-  type Digest,
-  DsecError,
-  isErrorCode,
-  type Random,
-  systemRandom,
-} from '@dsec/std';
+import { asDsecError, DsecError, isErrorCode, type Random, systemRandom } from '@dsec/std';
 import { connectUnix, createFramedChannel, type FramedChannel } from '@dsec/transport';
 
 type FieldsOf<T extends LauncherFrame['type']> = Extract<LauncherFrame, { type: T }>['fields'];
@@ -62,7 +55,7 @@ export interface LauncherClient {
   /** All of them, in the order of their names. */
   listObjects(signal?: AbortSignal): Promise<readonly ListedObject[]>;
   mountLayer(fields: FieldsOf<'layer-mount'>, signal?: AbortSignal): Promise<void>;
-  unmountLayer(layerId: Digest, signal?: AbortSignal): Promise<void>;
+  unmountLayer(layerId: string, signal?: AbortSignal): Promise<void>;
   listLayers(signal?: AbortSignal): Promise<readonly MountedLayer[]>;
   /** Makes the router namespace unless it is there; the gateway's address as a number. */
   makeRouter(gateway: number, signal?: AbortSignal): Promise<void>;

@@ -1,4 +1,5 @@
-import { asDsecError, type Digest, MINUTE_MS, orAborted } from '@dsec/std';
+import { asDsecError, MINUTE_MS, orAborted } from '@dsec/std';
+import type { LayerMountKey } from './mount-key.ts';
 
 /**
  * The layers of a node, mounted once by the launcher and shared by all sandboxes. A mount that nobody
@@ -10,26 +11,26 @@ export interface LayerMounts {
    * layer at the same time share the work. Aborting ends the caller's wait, not the work. When it
    * rejects, the caller uses none.
    */
-  acquire(layerIds: readonly Digest[], signal?: AbortSignal): Promise<void>;
+  acquire(layerIds: readonly LayerMountKey[], signal?: AbortSignal): Promise<void>;
   /** Undoes one `acquire` or `claim`. */
-  release(layerIds: readonly Digest[]): void;
+  release(layerIds: readonly LayerMountKey[]): void;
   /** As `acquire`, for a sandbox that runs: its layers are mounted. */
-  claim(layerIds: readonly Digest[]): void;
+  claim(layerIds: readonly LayerMountKey[]): void;
   /**
    * What a launcher says that it has mounted: what is new is kept as unused, unless claimed; what it does
    * not know is forgotten.
    */
-  found(layerIds: readonly Digest[]): void;
-  users(): ReadonlyMap<Digest, number>;
+  found(layerIds: readonly LayerMountKey[]): void;
+  users(): ReadonlyMap<LayerMountKey, number>;
   /** Resolves when no mount or unmount is under way. */
   settled(): Promise<void>;
 }
 
 export interface LayerMountEffects {
   /** Puts a verified copy of the metadata on the node, and mounts it. */
-  mount(layerId: Digest, signal: AbortSignal): Promise<void>;
+  mount(layerId: LayerMountKey, signal: AbortSignal): Promise<void>;
   /** `conflict` while a sandbox uses it. */
-  unmount(layerId: Digest): Promise<void>;
+  unmount(layerId: LayerMountKey): Promise<void>;
 }
 
 export interface LayerMountsOptions {
@@ -52,19 +53,19 @@ interface Entry {
 
 /** The mounts, and what can be done to one of them. */
 interface MountTable {
-  readonly entries: Map<Digest, Entry>;
+  readonly entries: Map<LayerMountKey, Entry>;
   /** In the order in which their last users left. */
-  readonly unused: Set<Digest>;
+  readonly unused: Set<LayerMountKey>;
   readonly effects: LayerMountEffects;
 }
 
-function forget({ entries, unused }: MountTable, layerId: Digest, entry: Entry): void {
+function forget({ entries, unused }: MountTable, layerId: LayerMountKey, entry: Entry): void {
   if (entries.get(layerId) !== entry) return;
   entries.delete(layerId);
   unused.delete(layerId);
 }
 
-function mount(table: MountTable, layerId: Digest, after: Promise<unknown>): Entry {
+function mount(table: MountTable, layerId: LayerMountKey, after: Promise<unknown>): Entry {
   const work = after
     .catch(() => {})
     .then(() => table.effects.mount(layerId, AbortSignal.timeout(MOUNT_TIMEOUT_MS)));
@@ -80,7 +81,7 @@ function mount(table: MountTable, layerId: Digest, after: Promise<unknown>): Ent
   return entry;
 }
 
-function unmount(table: MountTable, layerId: Digest, entry: Entry): void {
+function unmount(table: MountTable, layerId: LayerMountKey, entry: Entry): void {
   entry.leaving = true;
   entry.settled = false;
   entry.work = entry.work
@@ -96,7 +97,7 @@ function unmount(table: MountTable, layerId: Digest, entry: Entry): void {
     );
 }
 
-function join(table: MountTable, layerId: Digest): Entry {
+function join(table: MountTable, layerId: LayerMountKey): Entry {
   const current = table.entries.get(layerId);
   const entry =
     current === undefined || current.leaving
@@ -107,7 +108,7 @@ function join(table: MountTable, layerId: Digest): Entry {
   return entry;
 }
 
-function leave({ entries, unused }: MountTable, layerId: Digest): void {
+function leave({ entries, unused }: MountTable, layerId: LayerMountKey): void {
   const entry = entries.get(layerId);
   if (entry === undefined || entry.users === 0) return;
   entry.users -= 1;
@@ -115,7 +116,7 @@ function leave({ entries, unused }: MountTable, layerId: Digest): void {
 }
 
 /** The entry of a layer that is mounted, known or not. */
-function mounted({ entries }: MountTable, layerId: Digest): Entry {
+function mounted({ entries }: MountTable, layerId: LayerMountKey): Entry {
   const isNew = { users: 0, work: Promise.resolve(), leaving: false, settled: true };
   const entry = entries.get(layerId) ?? isNew;
   entries.set(layerId, entry);
@@ -123,8 +124,8 @@ function mounted({ entries }: MountTable, layerId: Digest): Entry {
 }
 
 export function createLayerMounts({ effects, unusedMax }: LayerMountsOptions): LayerMounts {
-  const entries = new Map<Digest, Entry>();
-  const unused = new Set<Digest>();
+  const entries = new Map<LayerMountKey, Entry>();
+  const unused = new Set<LayerMountKey>();
   const table = { entries, unused, effects };
 
   const trim = () => {
@@ -136,7 +137,7 @@ export function createLayerMounts({ effects, unusedMax }: LayerMountsOptions): L
     }
   };
 
-  const release = (layerIds: readonly Digest[]) => {
+  const release = (layerIds: readonly LayerMountKey[]) => {
     for (const layerId of layerIds) leave(table, layerId);
     trim();
   };

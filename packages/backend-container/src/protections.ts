@@ -10,6 +10,9 @@ const enforced = (name: string, detail?: string): Protection => ({
   ...(detail !== undefined && { detail }),
 });
 
+/** The isolation domain that is the whole node. */
+export const NODE_DOMAIN = 'node';
+
 /** What the launcher refuses to do without, whatever the node: a sandbox that runs has all of these. */
 const ALWAYS: readonly Protection[] = [
   enforced('namespaces', 'mount, pid, uts, ipc, net, cgroup and user, all of its own'),
@@ -29,6 +32,7 @@ export function protectionsOf(
   node: NodeFacts,
   upper: UpperChoice,
   isLinked = false,
+  isolationDomain = '',
 ): readonly Protection[] {
   return [
     ...ALWAYS,
@@ -39,13 +43,23 @@ export function protectionsOf(
     diskLimit(upper),
     enforced('open-files-limit', `up to ${node.openFilesMax} on this node`),
     resourceView(),
-    {
-      name: 'layer-isolation',
-      state: 'degraded',
-      detail: 'layers are read-only, and share their page cache among all isolation domains',
-    },
+    layerIsolation(isolationDomain),
   ];
 }
+
+/** What grades is apart in any case. */
+const layerIsolation = (domain: string): Protection =>
+  domain === NODE_DOMAIN
+    ? {
+        name: 'layer-isolation',
+        state: 'degraded',
+        detail:
+          'layers are read-only, and share their page cache with the whole node, as was asked for',
+      }
+    : enforced(
+        'layer-isolation',
+        'mounts and page cache of layers are of this isolation domain alone',
+      );
 
 const networkIsolation = (isLinked: boolean): Protection =>
   enforced(

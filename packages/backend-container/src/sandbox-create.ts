@@ -42,7 +42,9 @@ export async function createSandbox(
   const { node } = context;
   checkSlot(context, plan);
   const upper = chooseUpper(plan.limits, node.upperDrivers, plan.allowDegraded);
-  const protections = protectionsOf(node, upper, plan.network !== undefined);
+  const protections = protectionsOf(
+    ...([node, upper, plan.network !== undefined, plan.isolationDomain] as const),
+  );
   checkProtections(protections, plan.requireProtections, plan.allowDegraded);
   const life = newLife(plan, 'creating');
   enroll(context, life);

@@ -1,11 +1,12 @@
 import type { SandboxExit, SandboxKey, SandboxPlan } from '@dsec/backend';
-import type { Clock, Digest } from '@dsec/std';
+import type { Clock } from '@dsec/std';
 import { DsecError } from '@dsec/std';
 import type { SandboxPlace } from './cgroup-files.ts';
 import type { ExitedObject, LauncherClient } from './launcher-client.ts';
 import type { LauncherLink } from './launcher-link.ts';
 import type { LayerMounts } from './layer-mounts.ts';
 import { cgroupSettings, cgroupsOf } from './limit-settings.ts';
+import { type LayerMountKey, mountKeyOf } from './mount-key.ts';
 import type { NodeFacts } from './node-facts.ts';
 import type { Router } from './router.ts';
 import { objectId } from './spawn-spec.ts';
@@ -72,8 +73,8 @@ export function newLife(plan: SandboxPlan, state: Life['state'], record?: Runtim
   };
 }
 
-export const layerIdsOf = ({ layers, tools }: SandboxPlan): readonly Digest[] =>
-  [...layers, ...(tools?.layers ?? [])].map(({ layerId }) => layerId);
+export const layerIdsOf = (plan: SandboxPlan): readonly LayerMountKey[] =>
+  [...plan.layers, ...(plan.tools?.layers ?? [])].map((layer) => mountKeyOf(plan, layer));
 
 /** The launcher's name of a sandbox. */
 export const objectKey = ({ id, generation }: SandboxKey) => ({ name: id, generation });

@@ -7,7 +7,7 @@ import type {
   SandboxKey,
   SandboxRecovery,
 } from '@dsec/backend';
-import { asDsecError, type Digest, parseSandboxId } from '@dsec/std';
+import { asDsecError, parseSandboxId } from '@dsec/std';
 import { isToBeFrozen } from './cgroup-files.ts';
 import { exitOf, lostExit } from './exit-reason.ts';
 import type { LauncherClient, ListedObject } from './launcher-client.ts';
@@ -51,7 +51,7 @@ export async function readoptSandboxes(
     endedByItself(context, life, exit);
   }
   const mounted = await client.listLayers();
-  context.layers.found(mounted.map(({ layerId }) => layerId as Digest));
+  context.layers.found(mounted.map(({ layerId }) => layerId));
 }
 
 async function isAdopted({ node }: BackendContext, client: LauncherClient, life: Life) {
@@ -90,7 +90,7 @@ export async function recoverSandboxes(
   const strangers = [...foundKeys(context, objects).entries()].filter(([id]) => !claimed.has(id));
   await eachOf(strangers, ([, key]) => destroyObject(context, objectKey(key), signal));
   const mounted = await client.listLayers(signal);
-  context.layers.found(mounted.map(({ layerId }) => layerId as Digest));
+  context.layers.found(mounted.map(({ layerId }) => layerId));
   return { sandboxes, destroyed: strangers.map(([, key]) => key) };
 }
 

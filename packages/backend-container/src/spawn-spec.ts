@@ -2,6 +2,7 @@ import type { SandboxKey, SandboxPlan } from '@dsec/backend';
 import { keepEncoded, NAMESPACE_BITS, SPAWN_ITEMS, type SpawnFields } from '@dsec/protocol';
 import { identityOf, rangeBase, rangeLast } from './id-range.ts';
 import { cgroupsOf } from './limit-settings.ts';
+import { mountKeyOf } from './mount-key.ts';
 import type { NodeFacts } from './node-facts.ts';
 import { policyMounts } from './policy-parts.ts';
 import { bootIdOf, type ProcView, processorMask } from './proc-views.ts';
@@ -62,7 +63,7 @@ export function spawnSpecOf(plan: SandboxPlan, node: NodeFacts, upper: UpperChoi
     ...identityOf(slot),
     hostname: plan.hostname,
     root: {
-      layers: [...plan.layers].reverse().map(({ layerId }) => ({ layerId })),
+      layers: [...plan.layers].reverse().map((layer) => ({ layerId: mountKeyOf(plan, layer) })),
       upper: {
         ...{ driver: upper.driver, sizeBytes: limits.diskBytes, inodesMax: limits.inodesMax },
         ...(upper.driver === 'btrfs' ? { inodesUnlimited: true } : {}),

@@ -6,6 +6,7 @@
 import type { SandboxPlan } from '@dsec/backend';
 import { MOUNT_BITS, type MountFields } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
+import { mountKeyOf } from './mount-key.ts';
 
 const { nosuid, nodev, noexec, readonly } = MOUNT_BITS;
 const PLACE = '/.dsec';
@@ -13,9 +14,10 @@ const PAGE_BYTES = 4096;
 
 /** `platformPath`: below the state root; absent where the node has no tools of the platform. */
 export function toolMounts(
-  { tools }: Pick<SandboxPlan, 'tools'>,
+  plan: Pick<SandboxPlan, 'tools' | 'isolationDomain'>,
   platformPath: string | undefined,
 ): MountFields[] {
+  const { tools } = plan;
   if (tools === undefined) return [];
   const target = (name: string) => Buffer.from(`${PLACE}/${name}`);
   const place: MountFields = {
@@ -23,9 +25,9 @@ export function toolMounts(
     // A directory for each, and its own.
     ...{ sizeBytes: PAGE_BYTES, inodesMax: tools.layers.length + 3, mode: 0o755 },
   };
-  const layers = tools.layers.map(({ name, layerId }): MountFields => {
-    const source = Buffer.from(layerId);
-    return { kind: 'layer', target: target(name), source, flags: nosuid | nodev | readonly };
+  const layers = tools.layers.map((layer): MountFields => {
+    const source = Buffer.from(mountKeyOf(plan, layer));
+    return { kind: 'layer', target: target(layer.name), source, flags: nosuid | nodev | readonly };
   });
   if (!tools.platform) return [place, ...layers];
   if (platformPath === undefined) {

@@ -48,13 +48,15 @@ describe('protectionsOf', () => {
 
 describe('checkProtections', () => {
   const full = protectionsOf(nodeWith(), fits);
+  const shared = protectionsOf(nodeWith(), fits, false, 'node');
   const lacking = protectionsOf(nodeWith({ cgroups: bare }), fits);
 
   it.each([
     [full, [], false, undefined],
     [full, ['seccomp', 'memory-limit'], false, undefined],
     [full, ['no-such-thing'], true, 'no-such-thing'],
-    [full, ['layer-isolation'], true, 'layer-isolation'],
+    [full, ['layer-isolation'], false, undefined],
+    [shared, ['layer-isolation'], true, 'layer-isolation'],
     [lacking, [], false, 'cpu-limit'],
     [lacking, [], true, undefined],
     [lacking, ['pids-limit'], true, 'pids-limit'],

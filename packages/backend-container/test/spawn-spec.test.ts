@@ -51,7 +51,7 @@ describe('spawnSpecOf', () => {
       { kind: 'workspace', layerId: layerId('b') },
       { kind: 'diff', layerId: layerId('c') },
     ] as const;
-    expect(specOf({ layers }).root?.layers).toEqual(
+    expect(specOf({ layers, isolationDomain: 'node' }).root?.layers).toEqual(
       ['c', 'b', 'a'].map((digit) => ({ layerId: layerId(digit) })),
     );
   });

@@ -7,7 +7,11 @@ export const LAYERS_MAX = 64;
 export const objectName = (tag: number) => string(tag, { bytesMin: 1, bytesMax: 40 });
 /** Below the state root: no leading slash, no `.` or `..` part. */
 export const statePath = (tag: number) => path(tag, { bytesMin: 1, bytesMax: 512 });
-export const layerId = (tag: number) => string(tag, { bytesMin: 71, bytesMax: 71 });
+/**
+ * A digest, and for a mount of its own a dot and 16 hex digits: what has another mark is mounted apart, with a
+ * page cache of its own.
+ */
+export const layerId = (tag: number) => string(tag, { bytesMin: 71, bytesMax: 88 });
 export const shortText = (tag: number, bytesMax = 128) => string(tag, { bytesMin: 1, bytesMax });
 
 export const objectKey = { name: objectName(1), generation: u32(2, { minimum: 1 }) };
