@@ -59,9 +59,10 @@ describe('createOptionsOf', () => {
       ttl: '1h',
       job: 'j',
       label: ['a=b'],
+      watchPath: ['/work/tests'],
     };
     expect(createOptionsOf(flags)).toEqual({
-      ...{ environment: 'example', job: 'j', labels: { a: 'b' } },
+      ...{ environment: 'example', job: 'j', labels: { a: 'b' }, watchPaths: ['/work/tests'] },
       limits: { cpuMillicores: 500, memoryBytes: 2 ** 30 },
       ttl: { lifetimeMs: 3_600_000, idleMs: 120_000 },
     });

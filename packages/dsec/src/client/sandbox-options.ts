@@ -22,10 +22,12 @@ export function createOptionsOf(flags: Flags): SandboxOptions {
   }
   const labels = listFlag(flags, 'label');
   const variables = listFlag(flags, 'var');
+  const watchPaths = listFlag(flags, 'watchPath');
   return {
     ...(environment === undefined ? { layers } : { environment }),
     ...(labels.length === 0 ? {} : { labels: parsePairs(labels, '--label') }),
     ...(variables.length === 0 ? {} : { env: parsePairs(variables, '--var') }),
+    ...(watchPaths.length === 0 ? {} : { watchPaths }),
     ...given(flags, 'policy', 'policy', choiceOf),
     ...given(flags, 'stage', 'stage', parseStage),
     ...given(flags, 'job', 'job', (text) => text),

@@ -61,6 +61,10 @@ export const SANDBOX_COMMANDS: readonly CommandRow[] = [
         ...{ flags: '--stage <name>', words: POLICY_STAGE_WORDS },
         about: 'of the policy, to begin with',
       },
+      {
+        ...{ flags: '--watch-path <path>', repeatable: true },
+        about: 'what is changed there is told as tamper; may be repeated',
+      },
       { flags: '--job <name>', about: 'the job that it belongs to' },
       {
         ...{ flags: '--label <name=value>', repeatable: true },
@@ -273,6 +277,11 @@ export const KEY_COMMANDS: readonly CommandRow[] = [
       { flags: '--expires <time>', about: 'ends after so long: 12h, 30d' },
       { flags: '--project <name>', about: 'of another project' },
       { flags: '--principal <name>', about: 'who uses it' },
+      { flags: '--sandbox <id>', about: 'for the agent in it: the key ends with it' },
+      {
+        flags: '--sandboxes-max <n>',
+        about: 'with --sandbox: it makes so many of its own at a time, and reaches those alone',
+      },
       URL,
     ],
     examples: ['key create trainer --expires 30d', 'key create viewer --scope sandboxes:read'],

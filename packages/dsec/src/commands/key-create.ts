@@ -1,12 +1,16 @@
 import { SecretLostError } from '@dsec/libdsec';
-import { OPERATION_CLASSES, type OperationClass } from '@dsec/protocol';
+import { KEY_SANDBOXES_MAX, OPERATION_CLASSES, type OperationClass } from '@dsec/protocol';
 import { DsecError } from '@dsec/std';
 import { withClient } from '../client/connect.ts';
-import { parseDurationMs } from '../client/quantities.ts';
+import { parseCount, parseDurationMs } from '../client/quantities.ts';
 import { showTime } from '../client/table-values.ts';
-import { type Invocation, listFlag, textFlag } from '../command-line/invocation.ts';
+import { type Flags, type Invocation, listFlag, textFlag } from '../command-line/invocation.ts';
 import { printJson, renderTable } from '../output.ts';
 
+/** What an agent may have. */
+const SCOPES_OF_AGENT: readonly OperationClass[] = [
+  ...(['sandboxes:read', 'sandboxes:write', 'exec', 'files:read', 'files:write'] as const),
+];
 /** What a job needs. Who may make keys, look at nodes, see what grades or loosen a policy is said. */
 const SCOPES_DEFAULT = OPERATION_CLASSES.filter(
   (scope) => !['keys', 'node', 'grading', 'policies:loosen'].includes(scope),
@@ -15,10 +19,11 @@ const SCOPES_DEFAULT = OPERATION_CLASSES.filter(
 export async function run({ args: [name = ''], flags, json, settings }: Invocation): Promise<void> {
   const lifetime = textFlag(flags, 'expires');
   const [project, principal] = [textFlag(flags, 'project'), textFlag(flags, 'principal')];
-  const scopes = scopesOf(listFlag(flags, 'scope'));
+  const isOfAgent = flags.sandbox !== undefined;
+  const scopes = scopesOf(listFlag(flags, 'scope'), isOfAgent);
   const options = {
     ...(lifetime === undefined ? {} : { lifetimeMs: parseDurationMs(lifetime, '--expires') }),
-    ...{ project, principal },
+    ...{ project, principal, ...confinedBy(flags) },
   };
   await withClient(settings, async (client) => {
     const created = await client.keys.create(name, scopes, options).catch(async (thrown) => {
@@ -41,8 +46,20 @@ export async function run({ args: [name = ''], flags, json, settings }: Invocati
   });
 }
 
-function scopesOf(asked: readonly string[]): readonly OperationClass[] {
-  if (asked.length === 0) return SCOPES_DEFAULT;
+/** Of an agent's key both are said, or neither. */
+function confinedBy(flags: Flags) {
+  const sandbox = textFlag(flags, 'sandbox');
+  const most = textFlag(flags, 'sandboxesMax');
+  if (sandbox === undefined && most === undefined) return {};
+  if (sandbox === undefined || most === undefined) {
+    throw new DsecError('invalid-argument', '--sandbox and --sandboxes-max go together');
+  }
+  const sandboxesMax = parseCount(most, '--sandboxes-max', 1, KEY_SANDBOXES_MAX);
+  return { sandbox, limits: { sandboxesMax } };
+}
+
+function scopesOf(asked: readonly string[], isOfAgent: boolean): readonly OperationClass[] {
+  if (asked.length === 0) return isOfAgent ? SCOPES_OF_AGENT : SCOPES_DEFAULT;
   return asked.map((text) => {
     const scope = OPERATION_CLASSES.find((known) => known === text);
     if (scope !== undefined) return scope;
