@@ -62,8 +62,7 @@ static void layer_done(struct worker *worker)
 	free(origin);
 }
 
-static _Noreturn void work(const struct dsec_msg_layer_mount *message, const char *name,
-			   int report)
+static _Noreturn void work(const struct dsec_msg_layer_mount *message, const char *name, int report)
 {
 	const char *step = "layer";
 	int err = message ? layer_mount(message, name, &step) : layer_unmount(name, &step);

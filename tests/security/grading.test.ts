@@ -1,6 +1,6 @@
 /**
- * Grading against a solver that cheats (THREATS rows 9, 10, 11, 13 and 14): the state that it leaves is shown to change a
- * run in its own sandbox first, and then not to change what is graded.
+ * Grading against a solver that cheats (THREATS rows 9, 10, 11, 13 and 14): the state that it leaves is shown
+ * to change a run in its own sandbox first, and then not to change what is graded.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -180,7 +180,8 @@ describe.skipIf(!isRoot)('grading (needs root)', () => {
           argv: [
             'sh',
             '-c',
-            'read -r w <&4; cd /work/src; for f in *; do echo "$w passed $f" >&3; done; test -u suid || echo "$w passed plain" >&3',
+            'read -r w <&4; cd /work/src; for f in *; do echo "$w passed $f" >&3; done; ' +
+              'test -u suid || echo "$w passed plain" >&3',
           ],
           expect: ['a', 'in', 'suid', 'tests', 'plain'],
         },

@@ -1,5 +1,5 @@
 /**
- * What grades and what solvers may mount never share a layer (THREATS A3): a layer that has had a name of kind
+ * What grades and what solvers may mount never share a layer (THREATS A3): one that has had a name of kind
  * `grading` is marked for good, and gets no name of another kind; one that has such a name gets none of kind
  * `grading`.
  */

@@ -8,8 +8,8 @@ export const objectName = (tag: number) => string(tag, { bytesMin: 1, bytesMax: 
 /** Below the state root: no leading slash, no `.` or `..` part. */
 export const statePath = (tag: number) => path(tag, { bytesMin: 1, bytesMax: 512 });
 /**
- * A digest, and for a mount of its own a dot and 16 hex digits: what has another mark is mounted apart, with a
- * page cache of its own.
+ * A digest, and for a mount of its own a dot and 16 hex digits: what has another mark is mounted apart, with
+ * a page cache of its own.
  */
 export const layerId = (tag: number) => string(tag, { bytesMin: 71, bytesMax: 88 });
 export const shortText = (tag: number, bytesMax = 128) => string(tag, { bytesMin: 1, bytesMax });

@@ -171,6 +171,9 @@ function leftover(thrown: unknown): DsecError {
 }
 
 function checkPlan(world: SimWorld, plan: SandboxPlan): void {
+  if (plan.tools !== undefined) {
+    throw new DsecError('unsupported', 'simulated sandboxes have nothing at /.dsec');
+  }
   const name = keyText(plan.key);
   if (world.sandboxes.has(name)) throw new DsecError('already-exists', `${name} exists`);
   if (world.slots.has(plan.slot) || plan.slot >= world.slotsMax) {

@@ -54,9 +54,9 @@ export const LAYER_COMMANDS: readonly CommandRow[] = [
     name: 'layer cut-history',
     summary: 'cut what came after a commit out of a workspace directory, for good',
     details:
-      'Its repository is made anew from the commit and those before it: no other object, branch, tag, note, ' +
-      'stash, reflog, hook or setting stays. Compiled residue and repositories inside go, and every file gets ' +
-      'the time of the commit. Do it before the import.',
+      'Its repository is made anew from the commit and those before it: no other object, branch, tag, ' +
+      'note, stash, reflog, hook or setting stays. Compiled residue and repositories inside go, and ' +
+      'every file gets the time of the commit. Do it before the import.',
     arguments: [{ syntax: '<directory>', about: 'the workspace, with .git in it' }],
     options: [
       { flags: '--at <commit>', about: 'the newest commit to keep, by its whole id; else HEAD' },

@@ -1,6 +1,6 @@
 /**
- * Cuts the history of a workspace for good (THREATS A4): its repository is made anew from the commits that are
- * kept, and nothing else of the old one stays.
+ * Cuts the history of a workspace for good (THREATS A4): its repository is made anew from the commits that
+ * are kept, and nothing else of the old one stays.
  */
 import { chmod, cp, lstat, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * git on objects that strangers made. No configuration, hook, attribute, replacement or remote of theirs counts:
- * git runs in a repository of our own, which sees theirs as a place of objects alone.
+ * git on objects that strangers made. No configuration, hook, attribute, replacement or remote of theirs
+ * counts: git runs in a repository of our own, which sees theirs as a place of objects alone.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** The files of a directory or of a stored layer, one after the other, for whoever looks for what is in them. */
+/** The files of a directory or of a stored layer, one after the other, for who looks for what is in them. */
 import { closeSync, createReadStream, type Dirent, fstatSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -54,8 +54,8 @@ export const GradeRequest = record(
     fullState: Type.Optional(
       Type.Boolean({
         description:
-          'Take what runs by itself (conftest.py, *.pth and the like) and `testPaths` as well, and layers of ' +
-          'kind diff: the result is not trusted.',
+          'Take what runs by itself (conftest.py, *.pth and the like) and `testPaths` as well, and layers ' +
+          'of kind diff: the result is not trusted.',
       }),
     ),
   },
