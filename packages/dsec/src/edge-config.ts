@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LOG_LEVELS, type LogLevel } from '@dsec/edge';
+import { LOG_LEVELS, type LogLevel, NETWORK_DEFAULTS } from '@dsec/edge';
 import {
   DsecError,
   type EdgeId,
@@ -26,6 +26,9 @@ export interface EdgeCommandOptions {
   readonly agent?: string | undefined;
   readonly logLevel: string;
   readonly keepEndedMs: string;
+  readonly services?: string | undefined;
+  readonly networkPool?: string | undefined;
+  readonly networkGateway?: string | undefined;
 }
 
 export interface EdgeConfig {
@@ -43,6 +46,12 @@ export interface EdgeConfig {
   readonly logLevel: LogLevel;
   /** An ended sandbox stays listed for this long. */
   readonly keepEndedMs: number;
+  /** The operator's map of services; absent: the well-known ones alone. */
+  readonly servicesFile: string | undefined;
+  readonly networkPool: string;
+  readonly networkGateway: string;
+  /** Where the objects of the packet filter are, if they were built. */
+  readonly filterObjects: string;
 }
 
 /** Where `make -C native` puts the programs, from the sources and from what is compiled of them alike. */
@@ -70,6 +79,10 @@ export function edgeConfigOf(options: EdgeCommandOptions, paths: StatePaths): Ed
     platformProject: platform === undefined ? undefined : parseProjectId(platform),
     launcherProgram: options.launcher ?? join(NATIVE_BUILD, 'dsec-launcher'),
     agentProgram: options.agent ?? join(NATIVE_BUILD, 'aether'),
+    servicesFile: options.services,
+    networkPool: options.networkPool ?? NETWORK_DEFAULTS.pool,
+    networkGateway: options.networkGateway ?? NETWORK_DEFAULTS.gateway,
+    filterObjects: join(NATIVE_BUILD, 'bpf'),
     platformTools: join(NATIVE_BUILD, 'platform'),
   };
 }
