@@ -39,11 +39,11 @@ describe('dsec policy check', () => {
   });
 
   it('exits with 17 where this machine cannot enforce what is required', () => {
-    // aether takes no capabilities by policy yet.
-    const policy = { version: 1, capabilities: [], require: ['agent'] };
+    // Nothing loads profiles yet.
+    const policy = { version: 1, require: ['apparmor'] };
     const { status, stderr } = dsec(['check', '-'], policy);
     expect(status).toBe(17);
-    expect(stderr).toContain('this node cannot protect by agent');
+    expect(stderr).toContain('this node cannot protect by apparmor');
   });
 
   it.each([
