@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Client, type GradeRequest, type Sandbox } from '@dsec/libdsec';
+import { Client, type GradeOptions, type Sandbox } from '@dsec/libdsec';
 import { type ServerWorld, startServerWorld } from '../e2e/server-world.ts';
 
 export const BASE = 'base/small:1.0.0';
@@ -27,9 +27,7 @@ export const REQUEST = {
   testPaths: ['/work/src/tests'],
   layers: [GRADER],
   commands: [{ argv: ['sh', '/.dsec/sum/check.sh'], expect: ['one', 'two'] }],
-} as const satisfies GradeRequestLike;
-
-type GradeRequestLike = { readonly [K in keyof GradeRequest]: unknown };
+} as const satisfies GradeOptions;
 
 export const RIGHT = 'echo $(($1 + $2))\n';
 export const WRONG = 'echo 0\n';

@@ -1,6 +1,6 @@
 import { type Digest, digestOfHex } from '@dsec/std';
 import { describe, expect, it } from 'vitest';
-import type { LayerKind } from '../src/layer-ref.ts';
+import type { RootKind } from '../src/layer-ref.ts';
 import { type LayerManifest, manifestOf } from '../src/manifest.ts';
 import { type MountPlanInput, PLAN_LAYERS_MAX, planMounts } from '../src/mount-plan.ts';
 import { fakeLayer } from './support/built-layer.ts';
@@ -8,7 +8,7 @@ import { codeOf } from './support/temporary.ts';
 
 const idOf = (digit: string): Digest => digestOfHex(digit.repeat(64));
 
-function layer(kind: LayerKind, digit: string, blobs: readonly string[] = []) {
+function layer(kind: RootKind, digit: string, blobs: readonly string[] = []) {
   const manifest: LayerManifest = {
     ...manifestOf(fakeLayer(digit).built),
     layerId: idOf(digit),

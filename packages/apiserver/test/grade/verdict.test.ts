@@ -8,7 +8,7 @@ const runOf = (told: string, exit: object = {}, state: CommandRun['exec']['state
     command: { expect: ['a', 'b c'] },
     exec: { state, exit: { ...EXITED, ...exit } },
     ...{ told, output: 'what it wrote' },
-  }) as const;
+  }) satisfies CommandRun;
 
 const WHOLE = 'test passed a\ntest failed b c\nexit 0\n';
 
