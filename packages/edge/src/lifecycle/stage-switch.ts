@@ -90,12 +90,14 @@ async function takeSteps(parts: LifecycleParts, sandbox: LiveSandbox, signal: Ab
   if (next === undefined) return;
   const [from, to] = [policyIn(parts, sandbox, stage), policyIn(parts, sandbox, next)];
   const { endsSessions } = comparePolicies(from.policy, to.policy);
-  if (endsSessions) {
+  const remounts = mountsOf(from) !== mountsOf(to);
+  // While mounts are changed, nobody may see what lies below those that stay.
+  if (endsSessions || remounts) {
     await agents.quiesce?.(key, signal);
     registry.quiesced(sandbox);
   }
   crashPoint('stage.after-quiesce');
-  if (mountsOf(from) + mountsOf(to) > 0) await applyMounts(parts, sandbox, to, signal);
+  if (remounts) await applyMounts(parts, sandbox, to, signal);
   crashPoint('stage.after-mounts');
   await agents.setRules?.(key, policies.rulesOf(to), signal);
   crashPoint('stage.after-rules');
@@ -108,7 +110,7 @@ async function takeSteps(parts: LifecycleParts, sandbox: LiveSandbox, signal: Ab
   });
 }
 
-const mountsOf = ({ planned }: SettledPolicy) => planned?.mounts.length ?? 0;
+const mountsOf = ({ planned }: SettledPolicy) => JSON.stringify(planned?.mounts ?? []);
 
 async function applyMounts(
   { policies, clock }: LifecycleParts,
