@@ -195,7 +195,7 @@ describe.skipIf(!isRoot)('policies of containers (needs root)', () => {
     expect(await sockets(open)).toEqual(['socket-unix 0', 'socket-tcp 0', 'socket-route 0']);
   });
 
-  it('what cannot be enforced is an error, unless it may be let be; what is required, in any case', async () => {
+  it('what cannot be enforced is an error unless it may be let be, and what is required always', async () => {
     const files: PolicyDocument['files'] = [{ path: '/**/conftest.py', access: ['read'] }];
     await expect(create(policyOf({ files }))).rejects.toMatchObject({ code: 'unsupported' });
     const more = { allowDegraded: true };
