@@ -83,6 +83,14 @@ describe('settleSpec', () => {
     expect(settle(create).plan.isolationDomain).toBe(domain);
   });
 
+  it('makes sandboxes that grade for graders alone', () => {
+    const create = { ...CREATE, grading: true };
+    expect(() => settle(create)).toThrow(expect.objectContaining({ code: 'permission-denied' }));
+    const settled = settle(create, null, { ...CALLER, mayGrade: true });
+    expect(settled.plan.tools).toEqual({ platform: true, layers: [] });
+    expect(settle(CREATE).plan.tools).toBeUndefined();
+  });
+
   it('takes the job of the caller, and none out of nothing', () => {
     const caller = { ...CALLER, job: parseJobId('theirs') };
     expect(settle({ ...CREATE, isolation: 'job' }, null, caller).spec.job).toBe('theirs');

@@ -1,6 +1,7 @@
 /**
  * Whether anything is left of commits that were cut: no object of theirs is there, loose, packed or as a
- * plain file, no repository has anything but what `cutHistory` writes, and a text that only they had is nowhere.
+ * plain file, no repository has anything but what `cutHistory` writes, and a text that only they had is
+ * nowhere.
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
