@@ -1,7 +1,9 @@
+import type { SimBackend } from '@dsec/backend/sim';
 import type { AgentConnector } from '@dsec/edge';
 import type { PolicyDocument, SandboxCreate } from '@dsec/protocol';
 import { describe, expect, it } from 'vitest';
 import { agentsOf, CREATE, context, createCoreWorld } from './core-world.ts';
+import { createFakeNetwork } from './network/fake-network.ts';
 
 const POLICY: PolicyDocument = {
   version: 1,
@@ -142,5 +144,53 @@ describe('a switch to another stage', () => {
     const refused = core.lifecycle.setStage(entry, 'grade', true, context());
     await expect(refused).rejects.toMatchObject({ code: 'unsupported' });
     expect(entry.stage).toBeUndefined();
+  });
+
+  describe('with network rules', () => {
+    const network = [{ kind: 'domain' as const, target: 'example.org' }];
+    const policy: PolicyDocument = { version: 1, network, stages: { grade: { network: [] } } };
+    const networked = async (create: SandboxCreate) => {
+      const fake = createFakeNetwork();
+      const wrap = (backend: SimBackend) => ({
+        ...backend,
+        probe: async () => ({ ...(await backend.probe()), network: {} }),
+      });
+      const { open } = createCoreWorld({ policies: true, wrap });
+      const { core } = await open({ openNetwork: () => fake });
+      const make = () => core.lifecycle.create({ ...CREATE, ...create }, context());
+      return { core, make, fake };
+    };
+
+    it('puts those of the stage in force', async () => {
+      const { core, make, fake } = await networked({ policy });
+      const entry = await make();
+      expect(entry.network).toMatchObject({ version: 1, rules: network });
+      await core.lifecycle.setStage(entry, 'grade', false, context());
+      expect(entry.network).toMatchObject({ version: 2, rules: [] });
+      expect([...fake.known.values()]).toMatchObject([{ version: 2, rules: [] }]);
+      await core.lifecycle.setStage(entry, 'build', true, context());
+      expect([...fake.known.values()]).toMatchObject([{ version: 3, rules: network }]);
+    });
+
+    it('they are changed by stages alone', async () => {
+      const { core, make } = await networked({ policy });
+      const entry = await make();
+      const update = core.lifecycle.updateNetwork(entry, { version: 1, rules: [] }, context());
+      await expect(update).rejects.toMatchObject({ code: 'state-conflict' });
+    });
+
+    it('a sandbox without a network gets none', async () => {
+      const { core, make } = await networked({ policy, stage: 'grade' });
+      const entry = await make();
+      const switched = core.lifecycle.setStage(entry, 'build', true, context());
+      await expect(switched).rejects.toMatchObject({ code: 'unsupported' });
+    });
+
+    it('a stage that shuts the network is not beside rules of the create', async () => {
+      const { make } = await networked({
+        ...{ network, policy: { version: 1, stages: { grade: { network: [] } } } },
+      });
+      await expect(make()).rejects.toMatchObject({ code: 'invalid-argument' });
+    });
   });
 });

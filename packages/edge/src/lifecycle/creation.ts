@@ -29,6 +29,7 @@ import { startCreation, throwIfNeverBorn } from './birth.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Ends } from './end.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
+import { namesNetwork } from './network-rules.ts';
 import type { LifecycleParts } from './parts.ts';
 
 /** Names to layers. */
@@ -121,11 +122,16 @@ function withPolicyNetwork(create: SandboxCreate, { policies }: CreationOptions)
   const { stage, allowDegraded = false } = create;
   const asked = { choice: create.policy, stage, hasTools: create.grading === true, allowDegraded };
   const { network } = policies.settle(asked);
-  if (network.length === 0) return create;
-  if (create.network === undefined) return { ...create, network: [...network] };
-  throw new DsecError('invalid-argument', 'the policy has network rules already: name them once', {
-    details: { field: 'network', other: 'policy.network' },
-  });
+  if (create.network !== undefined && (network.length > 0 || namesNetwork(create.policy))) {
+    throw new DsecError(
+      'invalid-argument',
+      'the policy has network rules already: name them once',
+      {
+        details: { field: 'network', other: 'policy.network' },
+      },
+    );
+  }
+  return network.length === 0 ? create : { ...create, network: [...network] };
 }
 
 function sandboxIdOf(given: SandboxId | undefined, options: CreationOptions): SandboxId {

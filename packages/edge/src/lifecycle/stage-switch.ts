@@ -11,6 +11,7 @@ import { startDeadline } from '@dsec/transport';
 import { crashPoint } from '../crash-point.ts';
 import type { SettledPolicy } from '../policy/node-policies.ts';
 import type { LiveSandbox } from './live-sandbox.ts';
+import { applyStageNetwork, checkStageNetwork } from './network-rules.ts';
 import type { LifecycleParts } from './parts.ts';
 import { notRunning } from './pause.ts';
 import { policyIn, withPolicy } from './sandbox-policy.ts';
@@ -53,9 +54,10 @@ function begin(parts: LifecycleParts, sandbox: LiveSandbox, next: Stage, mayLoos
   if (parts.policies.backend === undefined) {
     throw new DsecError('unsupported', 'this backend enforces no policies');
   }
-  const to = policyIn(parts, sandbox, next);
-  const change = comparePolicies(policyIn(parts, sandbox, sandbox.stage).policy, to.policy);
+  const [from, to] = [policyIn(parts, sandbox, sandbox.stage), policyIn(parts, sandbox, next)];
+  const change = comparePolicies(from.policy, to.policy);
   if (!change.isTightening && !mayLoosen) throw loosening(next, change);
+  checkStageNetwork(sandbox, from.network, to.network, parts);
   const { stage } = sandbox;
   parts.registry.change(sandbox, 'running', {
     policy: { ...(stage === undefined ? {} : { stage }), next },
@@ -97,6 +99,7 @@ async function takeSteps(parts: LifecycleParts, sandbox: LiveSandbox, signal: Ab
     registry.quiesced(sandbox);
   }
   crashPoint('stage.after-quiesce');
+  await applyStageNetwork(sandbox, from.network, to.network, parts);
   if (remounts) await applyMounts(parts, sandbox, to, signal);
   crashPoint('stage.after-mounts');
   await agents.setRules?.(key, policies.rulesOf(to), signal);

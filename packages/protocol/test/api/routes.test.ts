@@ -23,7 +23,8 @@ test.each(routes)('%s is consistent', (_, route) => {
 test('what concerns one sandbox is done by its edge, under its path', () => {
   for (const [id, route] of routes) {
     if (!route.path.includes('{sandboxId}')) continue;
-    expect([id, route.home]).toEqual([id, 'edge']);
+    // Grading makes another sandbox, on whichever edge has room.
+    expect([id, route.home]).toEqual([id, id === 'gradeSandbox' ? 'apiserver' : 'edge']);
     expect(route.path.startsWith('/v1/sandboxes/{sandboxId}')).toBe(true);
   }
 });
