@@ -68,7 +68,7 @@ describe('rules of sessions', () => {
     expect(answer.stdout.toString()).toBe('x\nin\nout\n');
     const write = { createParents: false, exclusive: false, path: Buffer.from(`${directory}/g`) };
     const stream = link.open();
-    stream.send('file-write', { fields: write });
+    stream.send('file-write', { offset: 0, fields: write });
     stream.send('stdin', { offset: 0, end: true, data: new Uint8Array(0) });
     const refused = await stream.next();
     expect(refused).toMatchObject({ type: 'error', fields: { code: 'permission-denied' } });

@@ -15,7 +15,7 @@ const IMAGE = { env: NONE, workdir: '', user: '', entrypoint: NONE, command: NON
 function settle(
   create: SandboxCreate,
   image: Partial<typeof IMAGE> | null = null,
-  caller = CALLER,
+  caller: typeof CALLER & { mayGrade?: boolean } = CALLER,
 ) {
   return settleSpec({
     ...{ id, create, caller, backend: CONTAINER, policy: defaultNodePolicy(HOST) },

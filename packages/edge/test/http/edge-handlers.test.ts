@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createEdgeHandlers } from '../../src/http/edge-handlers.ts';
 import { EDGE_ROUTES, UNSUPPORTED } from '../../src/http/edge-routes.ts';
 
-const handlers = createEdgeHandlers({ version: '0.1.0', exec: {} } as never);
+const handlers = createEdgeHandlers({ version: '0.1.0', exec: {}, sandboxes: {} } as never);
 
 it('serves the routes whose home is an edge or both, and no other', () => {
   const homes = Object.entries(ROUTES).filter(([, { home }]) => home !== 'apiserver');

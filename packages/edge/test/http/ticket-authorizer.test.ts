@@ -19,8 +19,8 @@ function setUp() {
     },
   } as unknown as TicketVerifier;
   const entries = new Map([
-    [MINE, { id: MINE, project: 'ours' }],
-    [THEIRS, { id: THEIRS, project: 'theirs' }],
+    [MINE, { id: MINE, project: 'ours', spec: {} }],
+    [THEIRS, { id: THEIRS, project: 'theirs', spec: {} }],
   ]);
   const authorize = createTicketAuthorizer(verifier, { find: (id) => entries.get(id) as never });
   const facts = (operation: string, route: Route, more: object = {}) =>
@@ -43,8 +43,8 @@ it('gives the sandbox, or the same not-found whoever has it', async () => {
   const of = (sandboxId: string) =>
     authorize(facts('getSandbox', ROUTES.getSandbox, { params: { sandboxId } }));
   expect(await of(MINE)).toEqual({
-    caller: { project: 'ours', principal: 'me', job: 'job' },
-    entry: { id: MINE, project: 'ours' },
+    caller: { project: 'ours', principal: 'me', job: 'job', mayGrade: false },
+    entry: { id: MINE, project: 'ours', spec: {} },
   });
   expect(asked).toMatchObject([{ sandbox: MINE, operationClass: 'sandboxes:read' }]);
   const error = { code: 'not-found', message: 'there is no such sandbox', details: {} };
