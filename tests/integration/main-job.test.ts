@@ -93,7 +93,11 @@ describe.skipIf(!isRoot || !existsSync(PYTHON))(
     });
 
     it('leaves neither sandboxes nor scratch directories, and of processes the launcher alone', () => {
-      expect(readdirSync(state).filter((name) => name.startsWith('example-'))).toEqual([]);
+      const entries = readdirSync(state, { withFileTypes: true });
+      const scratch = entries.filter(
+        (entry) => entry.isDirectory() && entry.name.startsWith('example-'),
+      );
+      expect(scratch.map(({ name }) => name)).toEqual([]);
       expect(readdirSync(join(state, 'store', 'tmp'))).toEqual([]);
       expect(parts[2]).toBe('');
       const programs = processesOf(state).map(({ program }) => program.replace(/.*\//, ''));

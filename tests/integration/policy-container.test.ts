@@ -1,4 +1,5 @@
 /** Policies of real containers, through `dsec edge` as a process of its own. */
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type PolicyDocument, ROUTES, type Sandbox, type SandboxCreate } from '@dsec/protocol';
@@ -16,7 +17,8 @@ let edge: EdgeProcess;
 
 compileFirst(join(import.meta.dirname, '../../packages/dsec'));
 
-const PROBE = new URL('../../native/build/hostile_probe', import.meta.url).pathname;
+const NATIVE = new URL('../../native/', import.meta.url).pathname;
+const PROBE = join(NATIVE, 'build/hostile_probe');
 
 function fill(root: string): void {
   copyFileSync(PROBE, join(root, 'bin/probe'));
@@ -81,6 +83,7 @@ const READS = (place: string) => [
 
 describe.skipIf(!isRoot)('policies of containers (needs root)', () => {
   beforeAll(async () => {
+    execFileSync('make', ['-C', NATIVE, '-s', 'build/hostile_probe'], { stdio: 'inherit' });
     shared = await openSharedStore({
       fill,
       programs: ['ln', 'mkdir', 'mv', 'cp', 'umount', 'chmod', 'chown', 'grep'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PlannedPolicy, SessionPolicy } from '../backend.ts';
 import { type ConformanceTest, refused } from './bench.ts';
-import { run } from './command-run.ts';
+import { createFollower, execFields, run } from './command-run.ts';
 
 const sessions: SessionPolicy = { capabilities: 2 ** 32 - 1, denials: [] };
 const policy: PlannedPolicy = { mounts: [], sessions };
@@ -25,10 +25,13 @@ export const policyCases: Readonly<Record<string, ConformanceTest>> = {
     if (policies === undefined) return;
     const { key, link } = await bench.start({ policy });
     await link.request('session-rules', policies.rulesOf(sessions));
-    const running = run(link, bench.commands.sleep(60_000));
-    assert.equal((await run(link, bench.commands.exit(0))).exitCode, 0);
+    const fields = execFields(bench.commands.sleep(60_000));
+    const follower = createFollower(fields);
+    const stream = follower.open(link);
+    await stream.send('exec-start', fields);
+    assert.equal((await stream.receive()).type, 'exec-started');
     await link.request('quiesce', {});
-    const { signal, endedByPolicy } = await running;
+    const { signal, endedByPolicy } = await follower.toEnd(stream);
     assert.deepEqual([signal, endedByPolicy], [9, true]);
     await refused('unavailable', run(link, bench.commands.exit(0)));
     await policies.apply(key, { mounts: [] });
