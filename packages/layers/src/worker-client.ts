@@ -90,7 +90,10 @@ function superviseWorker(
  */
 function deathOf(how: string, lastWords: string): DsecError {
   const why = lastWords || 'no message';
-  if (how === 'SIGKILL' || /heap out of memory|allocation failed|OOMDetails|OOMFailure/i.test(lastWords)) {
+  if (
+    how === 'SIGKILL' ||
+    /heap out of memory|allocation failed|OOMDetails|OOMFailure/i.test(lastWords)
+  ) {
     return new DsecError(
       'overloaded',
       `the layer worker was killed (${how}), most likely for want of memory; ` +
