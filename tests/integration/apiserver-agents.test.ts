@@ -48,6 +48,29 @@ it('makes sandboxes of its own within its limits, and works in them', async () =
   await createOne(agent);
 });
 
+it('a sandbox with a policy gives its agent no key, and an agent chooses no backend', async () => {
+  const denied = expect.objectContaining({ code: 'permission-denied' });
+  const parent = await createOne(trainer, { policy: 'open' });
+  await expect(agentOf(parent.id)).rejects.toEqual(denied);
+  const { agent } = await agentOf((await createOne(trainer)).id);
+  await expect(createOne(agent, { backend: 'container' })).rejects.toEqual(denied);
+});
+
+it('a secret that was replaced works for its grace, and gives no longer hold', async () => {
+  const body = { name: 'worker', scopes: [...SCOPES, 'keys' as const] };
+  const { key, secret = '' } = await trainer.call(ROUTES.createKey, { body });
+  const old = fleet.callerWith(secret);
+  const params = { keyId: key.id };
+  const next = await old.call(ROUTES.rotateKey, { params, body: {} });
+  await createOne(old);
+  const denied = expect.objectContaining({ code: 'permission-denied' });
+  await expect(old.call(ROUTES.rotateKey, { params, body: { graceMs: 0 } })).rejects.toEqual(
+    denied,
+  );
+  await expect(old.call(ROUTES.createKey, { body })).rejects.toEqual(denied);
+  await fleet.callerWith(next.secret ?? '').call(ROUTES.createKey, { body });
+});
+
 it('many requests at a time make no more than it may have', async () => {
   const parent = await createOne(trainer);
   const { agent } = await agentOf(parent.id);

@@ -63,6 +63,8 @@ export interface Iam {
    * `state-conflict` for one that is revoked or expired, `conflict` while too many old ones are good.
    */
   rotate(id: string, rotation: Rotation): Promise<{ readonly key: Key; readonly secret: string }>;
+  /** Whether a key has, or had until lately, the secret with this id (`keyIdOf`). `not-found` as `find`. */
+  knows(id: string, secretId: string): Promise<boolean>;
   /** `not-found` also for a key of another project, unless `project` is absent. */
   find(id: string, project?: ProjectId): Promise<Key>;
   /** By id; of one project, or of all. At most `limit`. */
@@ -105,6 +107,7 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
       uses.note(entry, record);
       return {
         ...{ keyId: id, scopes },
+        ...(isHash(record.hash, hash) ? {} : { isRetired: true as const }),
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
         ...(makers === undefined ? {} : { makers }),
         ...(limits === undefined ? {} : { limits }),
@@ -132,6 +135,10 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
     async rotate(id, { secret = newSecret(random), ...rotation }) {
       const key = await rotateKey({ keys, clock, keyOf }, id, { secret, ...rotation });
       return { key, secret };
+    },
+    async knows(id, secretId) {
+      const { hash, previous = [] } = (await find(id, undefined)).record;
+      return [hash, ...previous.map((old) => old.hash)].some((at) => keyIdOfHash(at) === secretId);
     },
     find: async (id, project) => shownKey((await find(id, project)).record),
     async list({ project, after, limit }) {
@@ -230,6 +237,9 @@ async function areValid(
 const holds = ({ expiresAtMs, revokedAtMs }: KeyRecord, nowMs: number): boolean =>
   revokedAtMs === undefined && (expiresAtMs === undefined || nowMs < expiresAtMs);
 
+const isHash = (known: string, shown: string): boolean =>
+  timingSafeEqual(Buffer.from(known, 'hex'), Buffer.from(shown, 'hex'));
+
 function validRecord(
   entry: KeyEntry | undefined,
   hash: string,
@@ -239,9 +249,7 @@ function validRecord(
   const record = decodeRecord(entry.value);
   const hashes = [{ hash: record.hash, untilMs: Number.POSITIVE_INFINITY }];
   const isSame = [...hashes, ...(record.previous ?? [])].some(
-    (known) =>
-      nowMs < known.untilMs &&
-      timingSafeEqual(Buffer.from(known.hash, 'hex'), Buffer.from(hash, 'hex')),
+    (known) => nowMs < known.untilMs && isHash(known.hash, hash),
   );
   return isSame && holds(record, nowMs) ? record : undefined;
 }

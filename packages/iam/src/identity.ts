@@ -11,6 +11,8 @@ export interface KeyStamp {
 /** Who calls, and what it may do. */
 export interface Identity extends KeyStamp {
   readonly keyId: string;
+  /** Shown by a secret that was replaced since, within its grace. */
+  readonly isRetired?: true | undefined;
   /** Absent: the key does not expire. */
   readonly expiresAtMs?: number | undefined;
   /** The keys that its key comes of, the nearest first. Absent: nobody made it. */

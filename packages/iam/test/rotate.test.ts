@@ -30,6 +30,8 @@ test('a key keeps its id and what comes of it; the old secret is good for its gr
   expect(second.key.id).toBe(first.key.id);
   expect(second.key).not.toHaveProperty('previous');
   expect((await iam.authenticate(`Bearer ${second.secret}`)).keyId).toBe(first.key.id);
+  expect(await iam.authenticate(`Bearer ${first.secret}`)).toMatchObject({ isRetired: true });
+  expect(await iam.authenticate(`Bearer ${second.secret}`)).not.toHaveProperty('isRetired');
   expect(await Promise.all([first, second, child].map(({ secret }) => isGood(secret)))).toEqual([
     ...[true, true, true],
   ]);

@@ -27,10 +27,10 @@ export function checkOperation(operation: string, { operationClass, params }: Ro
   });
 }
 
-/** Fields of a create that an agent may set. Network, policy and isolation are whose job it is. */
+/** Fields of a create that an agent may set. Network, policy, isolation and backend are whose job it is. */
 const FIELDS: ReadonlySet<string> = new Set([
   ...['environment', 'layers', 'limits', 'env', 'user', 'cwd', 'labels', 'job', 'ttl', 'waitFor'],
-  ...['backend', 'requireProtections', 'watchPaths'],
+  ...['requireProtections', 'watchPaths'],
 ]);
 const TTL_LEAST_MS = 1000;
 

@@ -20,7 +20,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { formatCursor, LIMIT_DEFAULT, parseCursor } from '../paging.ts';
 import type { ApiHandlers } from './handlers.ts';
 import { identityOf } from './key-authorizer.ts';
-import { createKeyRotation } from './key-rotation.ts';
+import { createKeyRotation, refuseRetired } from './key-rotation.ts';
 
 export interface KeyHandlersOptions {
   readonly iam: Iam;
@@ -58,6 +58,7 @@ export function createKeyHandlers(
   return {
     async createKey({ body }, call) {
       const identity = identityOf(call.principal);
+      refuseRetired(identity);
       const request = settleKey(body, identity, options);
       if (body.sandbox !== undefined) {
         await requireSandbox(options.fleet, body.sandbox, identity, call.signal);
@@ -144,7 +145,10 @@ function checkConfined({ scopes, principal, project, limits, sandbox }: KeyBody)
   }
 }
 
-/** `not-found` for one that is not the caller's, `state-conflict` for one that has ended. */
+/**
+ * `not-found` for one that is not the caller's, `state-conflict` for one that has ended, `permission-denied`
+ * for one with a policy: what its agent made would have none, and show it what is hidden from it.
+ */
 async function requireSandbox(
   fleet: Pick<Fleet, 'linkOf'>,
   sandboxId: string,
@@ -152,9 +156,16 @@ async function requireSandbox(
   signal: AbortSignal,
 ): Promise<void> {
   const input = { params: { sandboxId }, query: {} };
-  const { state } = await fleet
+  const { state, spec } = await fleet
     .linkOf(sandboxId)
     .call(ROUTES.getSandbox, input, { holder, signal });
+  if (spec.policy !== undefined) {
+    throw new DsecError(
+      'permission-denied',
+      'a sandbox with a policy gives its agent no key: what the agent makes would have no policy',
+      { details: { field: 'sandbox' } },
+    );
+  }
   if (!isEndState(state)) return;
   throw new DsecError('state-conflict', 'the sandbox has ended, and with it every key of its own');
 }

@@ -1,4 +1,4 @@
-import { type Iam, type Identity, newSecret } from '@dsec/iam';
+import { type Iam, type Identity, keyIdOf, newSecret } from '@dsec/iam';
 import { type BodyOf, type KeyCreated, names, type RouteOf } from '@dsec/protocol';
 import { DsecError, HOUR_MS, type Random } from '@dsec/std';
 import type { KeyStore } from '@dsec/store';
@@ -11,7 +11,7 @@ import { identityOf, type Visitor } from './key-authorizer.ts';
 const GRACE_MS = HOUR_MS;
 
 export interface KeyRotationParts {
-  readonly iam: Pick<Iam, 'find' | 'rotate'>;
+  readonly iam: Pick<Iam, 'find' | 'knows' | 'rotate'>;
   readonly keys: KeyStore;
   readonly quota: KeyQuota;
   readonly random: Random;
@@ -20,6 +20,8 @@ export interface KeyRotationParts {
 const KeyRotateRecord = names.record('KeyRotateRecord', {
   format: Type.Literal(1),
   digest: names.digest,
+  /** Of the secret that it is to get. */
+  secretId: names.keyId,
 });
 
 /**
@@ -35,17 +37,36 @@ export function createKeyRotation({ iam, keys, random, quota }: KeyRotationParts
   ): Promise<KeyCreated> => {
     const identity = identityOf(call.principal);
     const { project } = identity;
-    if (call.idempotencyKey !== undefined) {
-      const digest = call.bodyDigest ?? sha256Of('');
-      const name = records.nameOf(identity, `rotateKey/${keyId}`, call.idempotencyKey);
-      quota.take(project);
-      const claimed = await records.claim(name, { format: 1, digest }, digest);
-      if (!claimed.isNew) return { key: await iam.find(keyId, project) };
+    const rotate = async (secret: string): Promise<KeyCreated> => {
+      refuseRetired(identity);
+      const check = (key: Pick<Identity, 'makers'> & { readonly id: string }) =>
+        checkKinship(key, identity);
+      return iam.rotate(keyId, { graceMs, project, check, secret });
+    };
+    const secret = newSecret(random);
+    if (call.idempotencyKey === undefined) return rotate(secret);
+    const digest = call.bodyDigest ?? sha256Of('');
+    const name = records.nameOf(identity, `rotateKey/${keyId}`, call.idempotencyKey);
+    quota.take(project);
+    const value = { format: 1 as const, digest, secretId: keyIdOf(secret) };
+    const claimed = await records.claim(name, value, digest);
+    if (claimed.isNew) return rotate(secret);
+    if (!(await iam.knows(keyId, claimed.value.secretId))) {
+      // The first one was cut off before the key had its secret, which nobody has.
+      const moved = await records.move(name, claimed, value, digest);
+      if (moved.isNew) return rotate(secret);
     }
-    const check = (key: Pick<Identity, 'makers'> & { readonly id: string }) =>
-      checkKinship(key, identity);
-    return iam.rotate(keyId, { graceMs, project, check, secret: newSecret(random) });
+    return { key: await iam.find(keyId, project) };
   };
+}
+
+/** A secret in its grace is for work that goes on: whoever has found one shall not get a longer hold by it. */
+export function refuseRetired({ isRetired }: Identity): void {
+  if (isRetired !== true) return;
+  throw new DsecError(
+    'permission-denied',
+    'this secret of the key was replaced: it makes no keys and replaces no secrets any more',
+  );
 }
 
 function checkKinship(

@@ -113,13 +113,14 @@ export function createDnsAnswerer(options: DnsAnswererOptions): DnsAnswerer {
   return {
     async answer(message, source) {
       const nowMs = clock.monotonicMs();
-      if (!total.take(nowMs)) return undefined;
       const sandbox = findSandbox(source);
       if (sandbox === undefined) return undefined;
+      // Its own share first: what one asks beyond that takes nothing from the node's.
       if (!loads.of(sandbox.id).bucket.take(nowMs)) {
         deny(sandbox, 'rate');
         return undefined;
       }
+      if (!total.take(nowMs)) return undefined;
       const parsed = parseDnsQuery(message);
       if (parsed.kind === 'query') {
         return encodeDnsReply(parsed.query, await judge(sandbox, parsed.query, source));
