@@ -136,10 +136,7 @@ export function openIam({ store, clock, random }: IamOptions): Iam {
       const key = await rotateKey({ keys, clock, keyOf }, id, { secret, ...rotation });
       return { key, secret };
     },
-    async knows(id, secretId) {
-      const { hash, previous = [] } = (await find(id, undefined)).record;
-      return [hash, ...previous.map((old) => old.hash)].some((at) => keyIdOfHash(at) === secretId);
-    },
+    knows: async (id, secretId) => hasSecret((await find(id, undefined)).record, secretId),
     find: async (id, project) => shownKey((await find(id, project)).record),
     async list({ project, after, limit }) {
       const prefix = project === undefined ? KEYS : projectPrefix(project);
@@ -236,6 +233,9 @@ async function areValid(
 
 const holds = ({ expiresAtMs, revokedAtMs }: KeyRecord, nowMs: number): boolean =>
   revokedAtMs === undefined && (expiresAtMs === undefined || nowMs < expiresAtMs);
+
+const hasSecret = ({ hash, previous = [] }: KeyRecord, secretId: string): boolean =>
+  [hash, ...previous.map((old) => old.hash)].some((at) => keyIdOfHash(at) === secretId);
 
 const isHash = (known: string, shown: string): boolean =>
   timingSafeEqual(Buffer.from(known, 'hex'), Buffer.from(shown, 'hex'));

@@ -60,7 +60,7 @@ export function createKeyRotation({ iam, keys, random, quota }: KeyRotationParts
   };
 }
 
-/** A secret in its grace is for work that goes on: whoever has found one shall not get a longer hold by it. */
+/** A secret in its grace is for work that goes on: who has found one shall not get a longer hold by it. */
 export function refuseRetired({ isRetired }: Identity): void {
   if (isRetired !== true) return;
   throw new DsecError(
