@@ -176,7 +176,7 @@ export const AGENT_ROWS: readonly Row[] = [
       name: 'bash-replaced',
       expected: 'static programs and files work on without shell and libc',
     },
-    later: "the platform's own tools at /.dsec come with grading (step E)",
+    later: "the platform's own tools at /.dsec are shown by tests/security/grading.test.ts",
     check: (world) =>
       withBox(world, async (box) => {
         expect((await box.run(['/bin/true'])).exec.exit).toMatchObject({ exitCode: 0 });
@@ -195,7 +195,7 @@ export const AGENT_ROWS: readonly Row[] = [
   },
   {
     ...{ id: 9, name: 'ld-preload', expected: 'files and static programs are unaffected' },
-    later: 'that a reward is unaffected is shown with grading (step E)',
+    later: 'that a reward is unaffected is shown by tests/security/grading.test.ts',
     check: (world) =>
       withBox(world, async (box) => {
         const preload = '/etc/ld.so.preload';

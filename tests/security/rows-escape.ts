@@ -202,7 +202,7 @@ export const ESCAPE_ROWS: readonly Row[] = [
       name: 'tty-push',
       expected: 'the terminal takes no order; escape sequences stay bytes',
     },
-    later: 'the command line client that shows output comes with the CLI (step C)',
+    later: 'what the command line shows of output is shown by tests/e2e',
     check: (world) =>
       withBox(world, async (box) => {
         const control = outcomesOf(

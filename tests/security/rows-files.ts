@@ -172,7 +172,7 @@ async function seenWith(world: SecurityWorld, layers: readonly string[]): Promis
 export const FILE_ROWS: readonly Row[] = [
   {
     ...{ id: 21, name: 'symlink-up', expected: 'files never leave the root of the sandbox' },
-    later: 'watch and tar are not served yet (step C)',
+    later: 'watch and tar are not served yet',
     check: (world) =>
       withBox(world, async (box) => {
         const directory = mkdtempSync(join(tmpdir(), 'dsec-outside-'));
@@ -222,7 +222,7 @@ export const FILE_ROWS: readonly Row[] = [
       name: 'hole-file',
       expected: 'sizes without end are told or refused, never read for hours',
     },
-    later: 'pack_diff comes with step D',
+    later: 'pack_diff is not there yet',
     check: (world) =>
       withBox(world, async (box) => {
         const made = await box.run(
@@ -253,7 +253,7 @@ export const FILE_ROWS: readonly Row[] = [
   },
   {
     ...{ id: 26, name: 'special-files', expected: 'nothing but files is read; no device is there' },
-    later: 'pack and restore come with steps D and E',
+    later: 'nothing packs or restores yet',
     check: (world) =>
       withBox(world, async (box) => {
         // Who opens such a file as any other waits for ever, or reads without end.
@@ -327,7 +327,7 @@ export const FILE_ROWS: readonly Row[] = [
       name: 'char00-layer',
       expected: 'devices 0:0 hide only what is below; no device is there; tools above intact',
     },
-    later: 'the tools of the platform, at /.dsec, come with step E',
+    later: 'the tools of the platform, at /.dsec, are shown by tests/security/grading.test.ts',
     async check(world) {
       await importToolkit(world, 'tool', 'apply', (root) => {
         mkdirSync(join(root, 'opt'));

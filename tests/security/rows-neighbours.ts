@@ -207,7 +207,7 @@ export const NEIGHBOUR_ROWS: readonly Row[] = [
       name: 'cpu-hog',
       expected: 'a storm of threads and timers gets its share and no more',
     },
-    later: 'what a latency-sensitive neighbour feels is measured with CPU classes (step F)',
+    later: 'what a latency-sensitive neighbour feels is not measured yet',
     check: (world) =>
       withBox(
         world,
@@ -249,7 +249,7 @@ export const NEIGHBOUR_ROWS: readonly Row[] = [
       name: 'neighbour-sweep',
       expected: 'a word that one has is found nowhere by another',
     },
-    later: 'packets and DNS come with networks (step D)',
+    later: 'packets and DNS are shown by rows 79 to 85',
     check: (world) =>
       withBox(world, async (box) => {
         await plantIn(box);
@@ -279,7 +279,7 @@ export const NEIGHBOUR_ROWS: readonly Row[] = [
       name: 'freeze-resist',
       expected: 'pause is bounded; nothing runs meanwhile; all goes on',
     },
-    later: 'a stalled layer needs the blob daemon (step C); pack_diff comes with step D',
+    later: 'a stalled layer needs the blob daemon (step C); pack_diff is not there yet',
     check: (world) =>
       withBox(world, async (box) => {
         const stopped = 'sh -c "kill -STOP \\$\\$" & sh -c "sleep 600 & wait" & ';
@@ -327,7 +327,7 @@ export const NEIGHBOUR_ROWS: readonly Row[] = [
       name: 'time-random',
       expected: 'boot id, hostname, randomness and addresses differ',
     },
-    later: 'branches of one sandbox come with snapshots (steps E and G)',
+    later: 'branches of one sandbox are not there yet',
     async check(world) {
       const script =
         'cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/hostname; head -c 16 /dev/urandom | ' +
